@@ -48,6 +48,72 @@ def contains(text: str, screen: str) -> bool:
     return text in screen
 
 
+TRACK = "--games 1 --training 1s --rounds 1 --clock virtual --think 10ms"
+
+TABLES = {
+    "agents": ["agent", "description"],
+    "tasks": ["family", "tasks"],
+    "check-agent silent --task micro1": ["check", "result", "passed"],
+    "check-task micro1": ["check", "passed"],
+    "check-host --only spins": ["agent", "host", "verdict", "others lost", "left behind"],
+    "curriculum --agent silent --task micro1 --task micro2": ["task", "passed", "steps"],
+    f"gvgai train windfall --agent random {TRACK}": ["phase", "level", "games", "mean score"],
+    f"gvgai contest windfall cinders --agent random --agent q-learning {TRACK}": ["place", "agent", "points"],
+    "tournament cup.toml --dry-run": ["match", "task", "agents", "seed"],
+    "results cup-results --matches": ["id", "status", "why", "agent", "score"],
+    "ctl paused-results status": ["match", "task", "agents", "attempt", "time"],
+}
+"""Columns that the tables of each command show at a terminal of 80 columns, by command."""
+
+SLOW = """
+import time
+
+class Bot:
+    def act(self, observation):
+        time.sleep(300)
+"""
+
+SLOW_PLAN = """
+time_control = "act=300s"
+
+[[agents]]
+name = "an-agent-with-quite-a-long-name-of-its-own"
+spec = "slow.py:Bot"
+
+[[tasks]]
+task = "micro1"
+steps = 1
+"""
+
+
+@pytest.fixture
+def playing(folder: Path, start: Callable[..., Any]) -> None:
+    """A tournament of which a match is played all the time: in the folder `paused-results`."""
+    (folder / "slow.py").write_text(SLOW)
+    (folder / "slow.toml").write_text(SLOW_PLAN)
+    start("tournament slow.toml --quiet --output paused-results")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("playing")
+def test_every_table_fits_a_terminal_of_eighty_columns(call: Call, folder: Path) -> None:
+    assert call("new plan cup.toml").code == 0
+    Path("cup.toml").write_text(Path("cup.toml").read_text().replace("steps = 1000", "steps = 20"))
+    assert call("tournament cup.toml --quiet").code == 0
+    with open_terminal(folder, columns=80, rows=200) as terminal:
+        for number, (command, columns) in enumerate(TABLES.items()):
+            terminal.run(f"clear; {FLAGFALL} {command}; echo done{number}.")
+            terminal.wait_until(partial(contains, f"\ndone{number}."))
+            lines = terminal.call(
+                "capture-pane", "-p", "-J"
+            ).splitlines()  # what the terminal wrapped is one line
+            assert [line for line in lines if len(line.rstrip()) > 80] == []
+            ruled = [at for at, line in enumerate(lines) if set(line.strip()) == {"─"}]
+            assert ruled, lines
+            head = lines[ruled[0] - 1]
+            assert [column for column in columns if column not in head] == [], lines
+
+
 def test_tables_in_pipes_are_whole(call: Call) -> None:
     ended = call("run --task micro1 --agent random --steps 5 --clock virtual")
     assert "left out" not in ended.out

@@ -79,9 +79,10 @@ def serve(
     control: TimeControl = GENEROUS,
     game: str = "",
     sprites: Path | None = None,
+    seconds_to_end: float = 1,
     **options: Any,
 ) -> Served:
-    """Let the clients play; both sides must end by themselves."""
+    """Let the clients play; both sides must end by themselves, but for clients that sleep at the end."""
     setup = TrackSetup(game or write_game(folder), rules)
     if sprites is not None:
         setup = attrs.evolve(setup, sprites=sprites)
@@ -102,7 +103,7 @@ def serve(
                     port = await nursery.start(server.run)
                     for client in clients:
                         programs.start_soon(run, client, port)
-                programs.cancel_scope.deadline = trio.current_time() + 1  # one that sleeps is not waited for
+                programs.cancel_scope.deadline = trio.current_time() + seconds_to_end
 
     async def run(client: Client, port: int) -> None:
         ended = await trio.run_process(client.words(port), check=False, capture_stderr=True)
@@ -537,8 +538,9 @@ def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_
 
 
 def test_client_that_is_late_for_good_is_told_finish_after_the_answer_that_it_owes(tmp_path):
-    client = Client(tmp_path, "start()\nplay(act=lambda n, s: time.sleep(0.15) or say(n, 'ACTION_NIL'))")
-    served = serve(tmp_path, client, control=attrs.evolve(GENEROUS, act=50 * MS, act_hard=100 * MS))
+    client = Client(tmp_path, "start()\nplay(act=lambda n, s: time.sleep(1) or say(n, 'ACTION_NIL'))")
+    control = attrs.evolve(GENEROUS, act=50 * MS, act_hard=100 * MS)
+    served = serve(tmp_path, client, control=control, seconds_to_end=20)
     assert served.disqualified == "late"
     assert client.told[-3:] == ["S 2#ACT", "C 2#ACTION_NIL", "S 3#FINISH"]
 

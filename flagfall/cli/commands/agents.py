@@ -15,16 +15,24 @@ Your own agent is named by its file or module, a colon and its name there:
     flagfall run --task micro1 --agent my/bot.py:Bot
     flagfall run --task micro1 --agent package.module:Bot
 
-It is a class, an object or a function: reply(byte, reward), act(observation) or run(seat).
-Your own agents run in one process each, the samples in the event loop (see --host).
+It is a class, an object or a function: reply(byte, reward), act(observation)
+or run(seat). Your own agents run in one process each, the samples in the event
+loop (see --host).
 
-Human players: --agent human (full screen); human-line, human-dot or human-immediate (line by line);
-human-keys in games with pictures and human-room in LangRoom (key by key). The full screen and the keys need
-pip install 'flagfall[human]', and the language model pip install 'flagfall[llm]'.
-A language model with options: --agent "llm?temperature=0.2&max_tokens=50" (docs/language-models.md).
-A program in any language: --agent "cmd:./bot --fast". An agent on another host: --agent tcp://127.0.0.1:7777
-here, and flagfall agent serve bot.py:Bot --connect tcp://HOST:7777 there (docs/protocol.md).
-A learner of round 1 over ZeroMQ: --agent zmq:5556, and --learner-cmd to start it.
+Human players: --agent human (full screen); human-line, human-dot or
+human-immediate (line by line); human-keys in games with pictures and human-room
+in LangRoom (key by key). The full screen and the keys need pip install
+'flagfall[human]', and the language model pip install 'flagfall[llm]'.
+
+A language model with options (docs/language-models.md):
+    --agent "llm?temperature=0.2&max_tokens=50"
+A program in any language:
+    --agent "cmd:./bot --fast"
+An agent on another host (docs/protocol.md):
+    --agent tcp://127.0.0.1:7777                                here
+    flagfall agent serve bot.py:Bot --connect tcp://HOST:7777   there
+A learner of round 1 over ZeroMQ, which --learner-cmd starts:
+    --agent zmq:5556
 """
 
 

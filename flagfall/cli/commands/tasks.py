@@ -9,9 +9,10 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 _OTHERS: Final = """\
-Any Gymnasium environment: gym:ID, such as gym:CartPole-v1. Any PettingZoo environment:
-pettingzoo:FAMILY/NAME, such as pettingzoo:classic/connect_four_v3. Options: gym:ID?name=value
-Levels of VGDL games: vgdl:GAME#LEVEL, such as vgdl:causeway#3 or vgdl:my/game.txt#0:observation=image"""
+Any Gymnasium environment: gym:ID, such as gym:CartPole-v1. Any PettingZoo
+environment: pettingzoo:FAMILY/NAME, such as pettingzoo:classic/connect_four_v3.
+Options: gym:ID?name=value. Levels of VGDL games: vgdl:GAME#LEVEL, such as
+vgdl:causeway#3 or vgdl:my/game.txt#0:observation=image"""
 
 
 def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:

@@ -15,11 +15,11 @@ from cyclopts import Parameter
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
-from rich.table import Table
+from rich.table import Column, Table
 
 _ANY_WIDTH: Final = 10_000
-_LEAST_WIDTH: Final = 5
-"""Characters to which a column of a table may shrink before the table is wider than the terminal."""
+_LONGEST_WORD: Final = 16
+"""Most characters of a word that a narrow column does not break."""
 
 _UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000))
 _DIGITS: Final = 3
@@ -67,7 +67,8 @@ def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) 
             left_out += _leave_out(shown, heading)
         if _width(console, shown) > console.width:
             for column in shown.columns:
-                column.no_wrap, column.overflow, column.min_width = False, "fold", _LEAST_WIDTH
+                column.no_wrap, column.overflow = False, "fold"
+                column.min_width = min(_longest_word(console, column), _LONGEST_WORD)
     with console.capture() as captured:  # rich would exit the program when the reader has gone
         console.print(shown)
     sys.stdout.write(captured.get())
@@ -78,6 +79,12 @@ def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) 
 def _width(console: Console, shown: Table) -> int:
     """Return the number of characters that a line of the table needs."""
     return Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), shown).maximum
+
+
+def _longest_word(console: Console, column: Column) -> int:
+    """Return the number of characters of the longest word in a column."""
+    cells = (column.header, *column.cells)
+    return max(Measurement.get(console, console.options, cell).minimum for cell in cells)
 
 
 def _leave_out(shown: Table, heading: str) -> list[str]:

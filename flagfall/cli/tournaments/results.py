@@ -6,7 +6,7 @@ __all__ = ["show_tournament"]
 
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from flagfall.cli.console.output import print_json, print_table, table
 from flagfall.cli.tournaments.standings import print_standings
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
     from flagfall.tournament.exports import ExportRow
     from flagfall.tournament.records import MatchRecord
+
+_SPARE_OF_MATCHES: Final = (
+    *("credit_ns", "over_ns", "start_ns", "think_p50_ns", "think_max_ns", "think_p99_ns", "think_ns"),
+    *("dropped", "skipped", "absent", "match_turns", "ticks", "game_score", "journal", "elapsed_ns"),
+    *("stalls", "tasks", "solved", "attempt", "reward", "illegal", "turns", "late", "seat", "reason"),
+)
+"""Columns of matches that a narrow terminal does without, the least important first."""
 
 
 def show_tournament(
@@ -51,7 +58,11 @@ def show_tournament(
         if stored is None:
             raise UsageError(f"{folder}: the tournament has not begun")
         if matches:
-            _show_rows(match_rows(store.records()), output, form)
+            rows = match_rows(store.records())
+            if form == "table":
+                _print_matches(rows, wide=wide)
+            else:
+                _write(rows, output, form)
             return
         stands = stored_standings(store, stored.for_display())
         remarks = store.remarks()
@@ -61,7 +72,7 @@ def show_tournament(
     elif form == "json" and output is None:
         print_json(stands.as_data())
     else:
-        _show_rows(agent_rows(stands), output, form)
+        _write(agent_rows(stands), output, form)
 
 
 def _format_of(output: Path | None) -> str:
@@ -75,13 +86,15 @@ def _format_of(output: Path | None) -> str:
     return form
 
 
-def _show_rows(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:
-    if form == "table":
-        shown = table(*(rows[0] if rows else ()))
-        for row in rows:
-            shown.add_row(*("" if value is None else sanitize_terminal(str(value)) for value in row.values()))
-        print_table(shown)
-        return
+def _print_matches(rows: Sequence[ExportRow], *, wide: bool) -> None:
+    shown = table(*(rows[0] if rows else ()))
+    for row in rows:
+        shown.add_row(*("" if value is None else sanitize_terminal(str(value)) for value in row.values()))
+    print_table(shown, spare=_SPARE_OF_MATCHES, wide=wide)
+
+
+def _write(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:
+    """Write rows to a file or to the standard output."""
     data = export(rows, form)
     if output is None:
         sys.stdout.write(data.decode())
