@@ -56,6 +56,12 @@ MIGRATIONS: Final = (
     CREATE TRIGGER seat_updated AFTER UPDATE ON seats BEGIN DELETE FROM blocks; END;
     CREATE TRIGGER seat_deleted AFTER DELETE ON seats BEGIN DELETE FROM blocks; END;
     """,
+    """
+    CREATE TABLE noted (
+        match INTEGER NOT NULL, seat INTEGER NOT NULL, name TEXT NOT NULL, total REAL NOT NULL,
+        PRIMARY KEY (match, seat, name)
+    ) WITHOUT ROWID;
+    """,
 )
 """Statements that migrate a database from version n - 1 to version n, its `user_version`."""
 

@@ -23,7 +23,9 @@ ExportRow: TypeAlias = dict[str, Any]
 """Numbers and texts by column; all rows of a table have the same columns."""
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
-_SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "thinking")
+_SEAT: Final = tuple(
+    field.name for field in attrs.fields(SeatRecord) if field.name not in {"noted", "thinking"}
+)
 
 
 def agent_rows(standings: Standings) -> list[ExportRow]:

@@ -52,7 +52,8 @@ class MatchSpec:
 class SeatRecord:
     """Result of one seat of a match. The counters are those of the kernel's statistics of a seat.
 
-    The fields are the columns of the database and of exported tables, so their names are part of the format.
+    The fields but `noted` are the columns of the database and of exported tables, so their names are part of
+    the format.
 
     Attributes:
         agent: name in the plan.
@@ -72,6 +73,7 @@ class SeatRecord:
         over_ns: total time beyond the limits; 0 if no turn was late.
         credit_ns: time credited for stalls of the host during its turns.
         start_ns: time until the agent was ready.
+        noted: sums of the numbers that the agent noted on its turns, by name; see `flagfall.kernel.notes`.
         thinking: distribution of the turn times: the pairs of a
             `flagfall.tournament.stats.time_histogram.TimeHistogram`, from which quantiles over many matches
             are computed.
@@ -94,6 +96,7 @@ class SeatRecord:
     over_ns: int = 0
     credit_ns: int = 0
     start_ns: int = 0
+    noted: Mapping[str, float] = attrs.field(factory=dict)
     thinking: tuple[tuple[int, int], ...] = ()
 
 

@@ -19,6 +19,7 @@ import attrs
 from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import Points, TournamentPlan
+from flagfall.tournament.noted import NotedSum, noted_sums
 from flagfall.tournament.records import Records
 from flagfall.tournament.scoring import rank_key, rank_totals
 from flagfall.tournament.stats.intervals import RESAMPLES
@@ -38,6 +39,7 @@ class Standings:
         tasks: by task, in the order of the plan.
         sprt: state of the sequential test; `None` if the plan has none.
         over: no match is left to play.
+        noted: sums of the numbers that agents noted on their turns.
         notes: remarks for readers of the tables.
     """
 
@@ -46,6 +48,7 @@ class Standings:
     tasks: tuple[TaskRow, ...]
     sprt: SprtState | None
     over: bool
+    noted: tuple[NotedSum, ...]
     notes: tuple[str, ...]
 
     def as_data(self) -> dict[str, Any]:
@@ -72,6 +75,7 @@ def standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMP
         points=plan.format.ranks(plan, records),
         sprt=order.sprt(records),
         over=order.over(records),
+        noted=noted_sums(records.values()),
         resamples=resamples,
     )
 
@@ -83,6 +87,7 @@ def standings_of(
     points: Points,
     sprt: SprtState | None,
     over: bool,
+    noted: tuple[NotedSum, ...],
     resamples: int = RESAMPLES,
 ) -> Standings:
     """Return the standings of a tournament from the columns of its results.
@@ -93,6 +98,7 @@ def standings_of(
         points: the points of the format.
         sprt: state of the sequential test.
         over: no match is left to play.
+        noted: sums of what agents noted.
         resamples: see `standings`.
     """
     table = AgentTable(plan, results, resamples)
@@ -107,5 +113,6 @@ def standings_of(
         tasks=tuple(task_rows(plan, results, resamples)),
         sprt=sprt,
         over=over,
+        noted=noted,
         notes=tuple(table.notes()),
     )

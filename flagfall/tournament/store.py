@@ -36,6 +36,7 @@ from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.noted import NotedSum
 from flagfall.tournament.plan.fingerprint import changes, plan_facts
 from flagfall.tournament.plan.former_presets import as_begun
 from flagfall.tournament.plan.from_facts import plan_of_facts
@@ -43,7 +44,7 @@ from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
-_SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord))
+_SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "noted")
 assert _SEAT[-1] == "thinking"
 _PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.join('?' * len(_MATCH))})"  # noqa: S608 - our names
 _PUT_SEAT: Final = (
@@ -54,9 +55,16 @@ _MATCHES: Final = (
     " WHERE number > ? AND number <= ? ORDER BY number"
 )
 _SEATS: Final = (
-    f"SELECT match, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
+    f"SELECT match, seat, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
     " WHERE match > ? AND match <= ? ORDER BY match, seat"
 )
+_PUT_NOTED: Final = "INSERT INTO noted (match, seat, name, total) VALUES (?, ?, ?, ?)"
+_NOTED: Final = "SELECT match, seat, name, total FROM noted WHERE match > ? AND match <= ?"
+_NOTED_SUMS: Final = """
+    SELECT agent, name, sum(total), count(DISTINCT seats.match)
+    FROM noted JOIN seats USING (match, seat) JOIN matches ON matches.number = seats.match
+    WHERE status = 'played' GROUP BY agent, name ORDER BY agent, name
+"""
 _UP_TO: Final = """
     SELECT coalesce(max(number), 0) FROM
         (SELECT number FROM matches WHERE number > ? ORDER BY number LIMIT ?)
@@ -65,7 +73,7 @@ _LAST: Final = 2**63 - 1
 """The largest number that a record can have in SQLite."""
 
 _ONE_MATCH: Final = f"SELECT {', '.join(_MATCH)} FROM matches WHERE number = ?"  # noqa: S608 - our names
-_ONE_SEATS: Final = f"SELECT {', '.join(_SEAT)} FROM seats WHERE match = ? ORDER BY seat"  # noqa: S608
+_ONE_SEATS: Final = f"SELECT seat, {', '.join(_SEAT)} FROM seats WHERE match = ? ORDER BY seat"  # noqa: S608
 _REMARKS: Final = (
     f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
     " WHERE why <> '' OR status = 'void' ORDER BY number"
@@ -223,12 +231,16 @@ class Store:
         """
         with self._writing():
             seats: list[tuple[Any, ...]] = []
+            noted: list[tuple[int, int, str, float]] = []
             numbered = []
             for record in records:
                 number = self._database.execute(_PUT_MATCH, _match_row(record)).lastrowid or 0
                 numbered.append((number, record))
-                seats += ((number, place, *_seat_row(seat)) for place, seat in enumerate(record.seats))
+                for place, seat in enumerate(record.seats):
+                    seats.append((number, place, *_seat_row(seat)))
+                    noted += ((number, place, name, total) for name, total in seat.noted.items())
             self._database.executemany(_PUT_SEAT, seats)
+            self._database.executemany(_PUT_NOTED, noted)
             committed = self._blocks.add(numbered)
         committed()
 
@@ -259,8 +271,9 @@ class Store:
         """Yield the records after a number, up to the last one, each with its number."""
         seats: dict[int, list[SeatRecord]] = {}
         with self._reading(), self._snapshot():
-            for match, *values in self._database.execute(_SEATS, (after, last)):
-                seats.setdefault(match, []).append(self._seat(match, dict(zip(_SEAT, values, strict=True))))
+            noted = self._noted(after, last)
+            for match, seat, *values in self._database.execute(_SEATS, (after, last)):
+                seats.setdefault(match, []).append(self._seat(match, values, noted.get((match, seat))))
             for number, *values in self._database.execute(_MATCHES, (after, last)):
                 fields = dict(zip(_MATCH, values, strict=True))
                 fields["seats"] = tuple(seats.pop(number, ()))
@@ -314,7 +327,30 @@ class Store:
             for number, *values in rows
         ]
 
-    def _seat(self, match: int, fields: dict[str, Any]) -> SeatRecord:
+    def _noted(self, after: int, last: int) -> dict[tuple[int, int], dict[Any, Any]]:
+        """Return the sums of notes of the matches after a number, up to the last one, by match and seat."""
+        sums: dict[tuple[int, int], dict[Any, Any]] = {}
+        for match, seat, name, total in self._database.execute(_NOTED, (after, last)):
+            sums.setdefault((match, seat), {})[name] = total
+        return sums
+
+    def noted(self) -> tuple[NotedSum, ...]:
+        """Return the sums of the numbers that agents noted in the matches that count.
+
+        Raises:
+            DamagedStore: the database cannot be read.
+        """
+        with self._reading():
+            rows = self._database.execute(_NOTED_SUMS).fetchall()
+        try:
+            return tuple(NotedSum(*row) for row in msgspec.convert(rows, list[tuple[str, str, float, int]]))
+        except msgspec.ValidationError as error:
+            raise DamagedStore(self._path, f"table noted: {error!s:.{_PRINTED}}") from error
+
+    def _seat(self, match: int, values: Sequence[Any], noted: Mapping[Any, Any] | None) -> SeatRecord:
+        fields = dict(zip(_SEAT, values, strict=True))
+        if noted is not None:
+            fields["noted"] = noted
         try:
             fields["thinking"] = _THINKING.decode(fields["thinking"])
         except (TypeError, ValueError, RecursionError, msgspec.DecodeError) as error:
@@ -419,9 +455,10 @@ class Store:
                 row = self._database.execute(_ONE_MATCH, (number,)).fetchone()
                 if row is not None:
                     seats = self._database.execute(_ONE_SEATS, (number,)).fetchall()
+                    noted = self._noted(number - 1, number)
                     fields = dict(zip(_MATCH, row, strict=True))
                     fields["seats"] = tuple(
-                        self._seat(number, dict(zip(_SEAT, values, strict=True))) for values in seats
+                        self._seat(number, values, noted.get((number, seat))) for seat, *values in seats
                     )
                     found.append(self._record(MatchRecord, number, fields))
         return found

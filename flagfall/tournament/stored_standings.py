@@ -11,6 +11,7 @@ import attrs
 from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.model import Points, TournamentPlan
+from flagfall.tournament.noted import NotedSum, noted_sums
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import Standings, standings_of
 from flagfall.tournament.stats.intervals import RESAMPLES
@@ -28,6 +29,7 @@ class StoredResults:
         points: the points of the format.
         sprt: state of the sequential test.
         over: no match is left to play.
+        noted: sums of the numbers that agents noted on their turns.
     """
 
     columns: ResultColumns
@@ -35,6 +37,7 @@ class StoredResults:
     points: Points
     sprt: SprtState | None
     over: bool
+    noted: tuple[NotedSum, ...]
 
     def standings(self, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
         """Return the standings.
@@ -44,7 +47,13 @@ class StoredResults:
             resamples: see `flagfall.tournament.standings.standings`.
         """
         return standings_of(
-            plan, self.columns, points=self.points, sprt=self.sprt, over=self.over, resamples=resamples
+            plan,
+            self.columns,
+            points=self.points,
+            sprt=self.sprt,
+            over=self.over,
+            noted=self.noted,
+            resamples=resamples,
         )
 
 
@@ -61,7 +70,8 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     columns = store.columns(plan)
     if columns is not None:
         over = len(columns) >= most_matches(plan)
-        return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over)
+        noted = store.noted()
+        return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over, noted=noted)
     records = store.played(plan)
     order = schedule(plan)
     return StoredResults(
@@ -70,6 +80,7 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
         points=plan.format.ranks(plan, records),
         sprt=order.sprt(records),
         over=order.over(records),
+        noted=noted_sums(records.values()),
     )
 
 

@@ -120,6 +120,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
         path, "UPDATE seats SET match = 1, seat = 5 WHERE match = 2 AND seat = 0"
     ),
     "seats of no match": lambda path: sql(path, "DELETE FROM matches WHERE number = 2"),
+    "a note that is no number": lambda path: sql(path, "INSERT INTO noted VALUES (1, 0, 'tokens', 'many')"),
+    "a note with a name of bytes": lambda path: sql(path, "INSERT INTO noted VALUES (1, 0, x'ff00', 1)"),
     "times that are no JSON": lambda path: sql(path, "UPDATE seats SET thinking = '[[1,'"),
     "times that fill the memory": lambda path: sql(path, "UPDATE seats SET thinking = '[[999999999999,1]]'"),
     "times too deep": lambda path: set_value(path, "UPDATE seats SET thinking = ?", "[" * 100_000),

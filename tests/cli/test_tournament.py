@@ -57,6 +57,31 @@ def test_a_tournament_ends_with_standings_and_where_the_results_lie(call: Call) 
     assert json.loads(Path("small-results/standings.json").read_text())[0]["place"] == 1
 
 
+NOTING = """
+class Bot:
+    def start(self, briefing):
+        self.note = briefing.note
+
+    def reply(self, byte, reward):
+        self.note({"answer_tokens": 2, "plan": "wait"})
+        return 32
+"""
+
+
+def test_the_numbers_that_agents_note_are_added_up_in_the_standings(call: Call, folder: Path) -> None:
+    (folder / "noting.py").write_text(NOTING)
+    (folder / "cup.toml").write_text(
+        'clock = "virtual"\nrepeats = 3\n[[agents]]\nspec = "noting.py:Bot"\n[[agents]]\nspec = "silent"\n'
+        '[[tasks]]\ntask = "micro1"\nsteps = 10\n'
+    )
+    ended = call("tournament cup.toml --quiet")
+    assert ended.code == 0, ended.err
+    (line,) = [line.split() for line in ended.out.splitlines() if "answer tokens" in line]
+    assert line[1:] == ["answer", "tokens", "60", "20"]
+    (noted,) = call("results cup-results --format json").data()["noted"]
+    assert (noted["name"], noted["total"], noted["matches"]) == ("answer_tokens", 60.0, 3)
+
+
 @pytest.mark.usefixtures("plan")
 def test_a_dry_run_prints_the_schedule_and_plays_nothing(call: Call, folder: Path) -> None:
     ended = call("tournament small.toml --dry-run")

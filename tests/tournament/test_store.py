@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.database import MIGRATIONS
+from flagfall.tournament.noted import noted_sums
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 from flagfall.tournament.store import Store
@@ -28,11 +30,14 @@ SEATS = st.builds(
     score=NUMBERS,
     reward=NUMBERS,
     fell=st.none() | st.sampled_from(["late", "crashed"]),
+    noted=st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"])), st.floats(-1e9, 1e9), max_size=3
+    ),
     thinking=st.lists(st.tuples(st.integers(0, MAX_BUCKET), st.integers(0, MAX_TURNS))).map(tuple),
     **{
         field.name: COUNTS
         for field in attrs.fields(SeatRecord)
-        if field.name not in {"agent", "score", "reward", "fell", "thinking"}
+        if field.name not in {"agent", "score", "reward", "fell", "noted", "thinking"}
     },
 )
 RECORDS = st.builds(
@@ -62,6 +67,17 @@ def test_what_is_put_in_comes_out(records: list[MatchRecord]) -> None:
         store = Store(Path(name))
         assert list(store.records()) == records
         store.close()
+
+
+@settings(max_examples=30)
+@given(st.lists(RECORDS, max_size=5, unique_by=lambda record: record.id))
+def test_noted_numbers_are_added_up_over_the_matches_that_count(records: list[MatchRecord]) -> None:
+    with TemporaryDirectory() as name, closing(Store(Path(name), "make")) as store:
+        store.put(*records)
+        counted = noted_sums(record for record in records if record.status == "played")
+        for found, expected in zip(store.noted(), counted, strict=True):
+            assert attrs.evolve(found, total=0) == attrs.evolve(expected, total=0)
+            assert found.total == pytest.approx(expected.total)
 
 
 def test_a_match_counts_once(tmp_path: Path) -> None:

@@ -254,6 +254,29 @@ def test_a_table_has_a_row_for_each_turn(export, late_match, tmp_path):
     assert metadata["late"]["time_control"] == header.time_control
 
 
+class Noting:
+    def start(self, briefing):
+        self.note = briefing.note
+
+    def reply(self, byte, _reward):
+        if byte % 2:
+            self.note({"heard": byte})
+        return 32
+
+
+def test_a_table_has_the_notes_of_agents(export, tmp_path):
+    path = tmp_path / "noted.jsonl"
+    flagfall.run("micro1", Noting(), steps=20, clock="virtual", journal=path)
+    assert export("--to", "parquet", path).code == 0
+    turns = [event for event in read_journal(path) if type(event) is TurnPlayed]
+    notes = read_table(tmp_path / "noted.parquet")["note"].to_pylist()
+    assert notes == [
+        None if turn.note is None else json.dumps(turn.note, separators=(",", ":")) for turn in turns
+    ]
+    assert None in notes
+    assert len(set(notes)) > 1
+
+
 def test_a_table_of_a_folder_holds_all_matches(export, tmp_path):
     assert export("--to", "parquet", TOURNAMENT, "-o", "all.parquet").code == 0
     table = read_table(tmp_path / "all.parquet")

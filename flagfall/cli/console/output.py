@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Wide", "duration", "number", "print_json", "print_table", "table"]
+__all__ = ["Wide", "duration", "label", "number", "print_json", "print_table", "table"]
 
 import json
 import sys
@@ -16,6 +16,8 @@ from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
+
+from flagfall.terminal_text import sanitize_terminal
 
 _ANY_WIDTH: Final = 10_000
 _LONGEST_WORD: Final = 16
@@ -116,6 +118,15 @@ def number(value: float) -> str:
         value: any number, infinite ones included.
     """
     return f"{value:,.0f}" if not isfinite(value) or value == int(value) else f"{value:,.3f}"
+
+
+def label(name: str) -> str:
+    """Return a name that an agent gave to its numbers as a label of one line: `completion tokens`.
+
+    Args:
+        name: any text.
+    """
+    return sanitize_terminal(name).replace("_", " ").replace("\n", " ")
 
 
 def duration(ns: float) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.cli.console.output import duration, number, print_table, table
+from flagfall.cli.console.output import duration, label, number, print_table, table
 from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
 from flagfall.terminal_text import sanitize_terminal
 
@@ -134,9 +134,8 @@ def print_notes(played: Sequence[PlayedMatch], *, several: bool, wide: bool = Fa
     for match in played:
         for seat in match.result.seats:
             for name, total in seat.stats.noted.items():
-                label = sanitize_terminal(name).replace("_", " ").replace("\n", " ")
                 where = [str(match.planned.number)] if several else []
-                rows.add_row(*where, sanitize_terminal(seat.agent), label, number(total))
+                rows.add_row(*where, sanitize_terminal(seat.agent), label(name), number(total))
     if rows.row_count:
         print_table(rows, wide=wide)
 

@@ -6,7 +6,7 @@ __all__ = ["print_standings"]
 
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.cli.console.output import duration, number, print_table, table
+from flagfall.cli.console.output import duration, label, number, print_table, table
 from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
@@ -93,6 +93,12 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
             *counts,
         )
     print_table(rows, spare=_SPARE_OF_TASKS, wide=wide)
+    if shown.noted:
+        rows = table("agent", "noted", numbers=("sum", "a match"), title="Notes of agents")
+        for noted in shown.noted:
+            sums = map(number, (noted.total, noted.total / noted.matches))
+            rows.add_row(sanitize_terminal(noted.agent), label(noted.name), *sums)
+        print_table(rows, wide=wide)
     if shown.sprt is not None:
         test = shown.sprt
         decision = f"{test.decision} accepted" if test.decision else "undecided"

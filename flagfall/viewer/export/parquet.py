@@ -63,6 +63,7 @@ def _schema(pa: Any) -> Any:
             "action_number": pa.int64(),
             "refused": pa.string(),
             "answers": pa.int64(),
+            "note": pa.string(),
         }
     )
 
@@ -118,6 +119,7 @@ class _MatchRows:
         limits = self._limits.take_turn(event)
         seat = event.seat
         observation, action = json_text(event.observation), json_text(event.action)
+        note = None if event.note is None else json_text(event.note)
         row = (
             self._match,
             *self._task,
@@ -136,8 +138,9 @@ class _MatchRows:
             _whole(event.action),
             event.refused,
             event.answers,
+            note,
         )
-        self._rows.add(row, len(observation) + len(action) + len(event.refused or ""))
+        self._rows.add(row, sum(len(text or "") for text in (observation, action, event.refused, note)))
 
 
 def _whole(value: Any) -> int | None:
