@@ -36,7 +36,7 @@ from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.noted import NotedSum
+from flagfall.tournament.noted import NotedSum, put_noted, read_noted, stored_sums
 from flagfall.tournament.plan.fingerprint import changes, plan_facts
 from flagfall.tournament.plan.former_presets import as_begun
 from flagfall.tournament.plan.from_facts import plan_of_facts
@@ -58,13 +58,6 @@ _SEATS: Final = (
     f"SELECT match, seat, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
     " WHERE match > ? AND match <= ? ORDER BY match, seat"
 )
-_PUT_NOTED: Final = "INSERT INTO noted (match, seat, name, total) VALUES (?, ?, ?, ?)"
-_NOTED: Final = "SELECT match, seat, name, total FROM noted WHERE match > ? AND match <= ?"
-_NOTED_SUMS: Final = """
-    SELECT agent, name, sum(total), count(DISTINCT seats.match)
-    FROM noted JOIN seats USING (match, seat) JOIN matches ON matches.number = seats.match
-    WHERE status = 'played' GROUP BY agent, name ORDER BY agent, name
-"""
 _UP_TO: Final = """
     SELECT coalesce(max(number), 0) FROM
         (SELECT number FROM matches WHERE number > ? ORDER BY number LIMIT ?)
@@ -231,16 +224,13 @@ class Store:
         """
         with self._writing():
             seats: list[tuple[Any, ...]] = []
-            noted: list[tuple[int, int, str, float]] = []
             numbered = []
             for record in records:
                 number = self._database.execute(_PUT_MATCH, _match_row(record)).lastrowid or 0
                 numbered.append((number, record))
-                for place, seat in enumerate(record.seats):
-                    seats.append((number, place, *_seat_row(seat)))
-                    noted += ((number, place, name, total) for name, total in seat.noted.items())
+                seats += ((number, place, *_seat_row(seat)) for place, seat in enumerate(record.seats))
             self._database.executemany(_PUT_SEAT, seats)
-            self._database.executemany(_PUT_NOTED, noted)
+            put_noted(self._database, numbered)
             committed = self._blocks.add(numbered)
         committed()
 
@@ -271,7 +261,7 @@ class Store:
         """Yield the records after a number, up to the last one, each with its number."""
         seats: dict[int, list[SeatRecord]] = {}
         with self._reading(), self._snapshot():
-            noted = self._noted(after, last)
+            noted = read_noted(self._database, after, last)
             for match, seat, *values in self._database.execute(_SEATS, (after, last)):
                 seats.setdefault(match, []).append(self._seat(match, values, noted.get((match, seat))))
             for number, *values in self._database.execute(_MATCHES, (after, last)):
@@ -327,23 +317,15 @@ class Store:
             for number, *values in rows
         ]
 
-    def _noted(self, after: int, last: int) -> dict[tuple[int, int], dict[Any, Any]]:
-        """Return the sums of notes of the matches after a number, up to the last one, by match and seat."""
-        sums: dict[tuple[int, int], dict[Any, Any]] = {}
-        for match, seat, name, total in self._database.execute(_NOTED, (after, last)):
-            sums.setdefault((match, seat), {})[name] = total
-        return sums
-
     def noted(self) -> tuple[NotedSum, ...]:
         """Return the sums of the numbers that agents noted in the matches that count.
 
         Raises:
             DamagedStore: the database cannot be read.
         """
-        with self._reading():
-            rows = self._database.execute(_NOTED_SUMS).fetchall()
         try:
-            return tuple(NotedSum(*row) for row in msgspec.convert(rows, list[tuple[str, str, float, int]]))
+            with self._reading():
+                return stored_sums(self._database)
         except msgspec.ValidationError as error:
             raise DamagedStore(self._path, f"table noted: {error!s:.{_PRINTED}}") from error
 
@@ -455,7 +437,7 @@ class Store:
                 row = self._database.execute(_ONE_MATCH, (number,)).fetchone()
                 if row is not None:
                     seats = self._database.execute(_ONE_SEATS, (number,)).fetchall()
-                    noted = self._noted(number - 1, number)
+                    noted = read_noted(self._database, number - 1, number)
                     fields = dict(zip(_MATCH, row, strict=True))
                     fields["seats"] = tuple(
                         self._seat(number, values, noted.get((number, seat))) for seat, *values in seats
