@@ -21,6 +21,7 @@ from flagfall.events import Event, ReplyDropped, SeatReady, TurnPlayed
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.sinks import Sink
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.tasks.task import Task
@@ -103,6 +104,7 @@ class AgentUnderTest:
         turns: number of turns of the longest match.
         is_virtual: play on the virtual clock, for agents in the event loop.
         patience_seconds: maximum duration of one match.
+        sinks: makes sinks of the events of one match, besides those of the checks.
     """
 
     host: Callable[[str], AgentHost]
@@ -111,6 +113,7 @@ class AgentUnderTest:
     turns: int = LONG_TURNS
     is_virtual: bool = False
     patience_seconds: float = PATIENCE_SECONDS
+    sinks: Callable[[], Sequence[Sink]] = tuple
 
     def play(
         self,
@@ -143,7 +146,7 @@ class AgentUnderTest:
                 control=self.control,
                 seed=seed,
                 steps=steps,
-                sinks=[events.append],
+                sinks=[events.append, *self.sinks()],
             )
             return _Match(result, events)
         return _Match(None, events)

@@ -229,6 +229,15 @@ def test_a_lesson_logs_as_a_match(call: Any) -> None:
     assert Counter(Path("events.txt").read_text().split())["TurnPlayed"] == 400
 
 
+def test_an_examination_logs_each_of_its_matches(call: Any) -> None:
+    assert call("check-agent silent -t micro1 --host task --log-file log --sink sinks.py:Sink").code == 0
+    found = entries(Path("log").read_text())
+    matches = list(dict.fromkeys(entry["match"] for entry in found))
+    assert matches == [f"check-{number}" for number in range(1, len(matches) + 1)]
+    assert len(matches) > 3
+    assert Counter(Path("events.txt").read_text().split())["MatchStarted"] == len(matches)
+
+
 def test_the_tracks_of_gvgai_log(call: Any) -> None:
     track = "--clock virtual --think 1ms --games 1 --rounds 1 --seed 3 --log-file log --log-level debug"
     assert call(f"gvgai train causeway -a random {track} --json").code == 0
@@ -292,6 +301,7 @@ def test_no_agent_in_a_sandbox_may_see_the_log(call: Any) -> None:
 
 
 def test_every_command_that_plays_has_the_options(call: Any) -> None:
-    for command in ("run", "play", "curriculum", "tournament", "gvgai train", "gvgai contest", "gvgai serve"):
+    tracks = ("gvgai train", "gvgai contest", "gvgai serve", "gvgai play-on")
+    for command in ("run", "play", "curriculum", "tournament", "check-agent", *tracks):
         text = call(f"{command} --help").out
         assert all(option in text for option in ("--log-level", "--log-format", "--log-file", "--sink"))

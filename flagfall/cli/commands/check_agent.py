@@ -4,10 +4,12 @@ from __future__ import annotations
 
 __all__ = ["check_agent"]
 
+from itertools import count
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
@@ -27,6 +29,7 @@ def check_agent(
     pass_env: Annotated[list[str] | None, _List] = None,
     show: Annotated[list[str] | None, _List] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    logs: LogOptions = NO_LOG,
 ) -> int:
     """Examine an agent, and report its speed, its stability, and whether it keeps to the rules.
 
@@ -43,6 +46,7 @@ def check_agent(
         pass_env: As for `flagfall run`.
         show: As for `flagfall run`.
         json: Print one JSON object instead of a table.
+        logs: Settings of the log; each match of the examination has a number in it.
     """
     from flagfall.agents.hosts.registry import host_agent
     from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
@@ -63,12 +67,15 @@ def check_agent(
     host_agent(spec, host, "agent", kept)  # report invalid options before anything is played
     if host == "process" and scheme != "cmd":
         check_now([spec], kept)
-    tested = AgentUnderTest(
-        lambda name: host_agent(spec, host, name, kept),
-        task or ("micro1", "micro4"),
-        TimeControl.parse(time_control or DEFAULT_TIME_CONTROL),
-    )
-    grades = list(report_agent(tested))
+    with logs.opened() as opened:
+        numbers = count(1)
+        tested = AgentUnderTest(
+            lambda name: host_agent(spec, host, name, kept),
+            task or ("micro1", "micro4"),
+            TimeControl.parse(time_control or DEFAULT_TIME_CONTROL),
+            sinks=lambda: opened.sinks(f"check-{next(numbers)}"),
+        )
+        grades = list(report_agent(tested))
     passed = all(grade.passed is not False for grade in grades)
     if json:
         found = [{"question": grade.check, "found": grade.found, "passed": grade.passed} for grade in grades]
