@@ -67,20 +67,21 @@ def agent_file(tmp_path: Any) -> Any:
 @pytest.mark.parametrize("kind", ["task", "thread", "process"])
 async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
     agent: Any = Sleeper(0.01)
-    control = CONTROL
+    control, stall = CONTROL, 0.2
     if kind == "thread":
         agent = ThreadHost(nap, "napping")
-        control = "start=20s act=400ms/20s"  # a busy machine may keep the thread waiting, at its own cost
+        # A busy machine may keep the thread waiting, at its own cost: more time, and stalls that are longer.
+        control, stall = "start=20s act=300ms/20s", 0.4
     elif kind == "process":
         agent = ProcessHost(f"{agent_file}:nap", "napping")
-    played = await stall_while(lambda: play_here(CountTask(15), agent, control=control), 0.025)
+    played = await stall_while(lambda: play_here(CountTask(15), agent, control=control), 0.025, stall)
     assert played.verdicts() == ["on time"] * 15
     stalls = [e for e in played.events if isinstance(e, StallSeen)]
     if kind != "thread":  # a thread goes on meanwhile, and when it answered is known
         assert played.stats().credit_ns > 150 * MS
         assert stalls
-    assert all(stall.seat is None for stall in stalls)
-    assert median(t.spent_ns for t in played.turns) < 61 * MS
+        assert median(t.spent_ns for t in played.turns) < 61 * MS
+    assert all(seen.seat is None for seen in stalls)
 
 
 async def test_an_agent_that_blocks_is_convicted_and_the_others_are_not():
