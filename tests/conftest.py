@@ -31,12 +31,8 @@ settings.load_profile("busy")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """With `-n auto`, run three tests at a time on each CPU, but on large machines fewer, for their memory.
-
-    More than half of the tests' time is waiting: for programs, browsers and time limits.
-    """
-    cpus = len(os.sched_getaffinity(0))
-    return min(3 * cpus, cpus + 8)
+    """With `-n auto`, run two tests at a time on each CPU: half of the tests' time is waiting."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 @pytest.hookimpl(wrapper=True)
