@@ -89,12 +89,12 @@ def run(arguments: argparse.Namespace) -> None:
     measured: list[Result] = []
     with contextlib.ExitStack() as stack:
         other = stack.enter_context(OtherCheckout(arguments.against)) if arguments.against else None
-        file = stack.enter_context(ResultFile(arguments.json, machine)) if arguments.json else None
         notes = [str(machine)]
         if arguments.scale != 1:
             notes.append(f"work divided by {arguments.scale}: a trial, no figures to keep")
         if other is not None:
             notes.append(f"before: flagfall {other.commit}, in turn with this version")
+        file = stack.enter_context(ResultFile(arguments.json, "; ".join(notes))) if arguments.json else None
         for name, groups in chosen.items():
             if not groups:
                 continue

@@ -24,10 +24,11 @@ def joined(paths: Iterable[Path]) -> KeptRun:
     Args:
         paths: written by `--json`.
     """
-    whole = KeptRun([], {})
+    whole = KeptRun()
     for run in map(read_run, paths):
-        whole.machines.extend(line for line in run.machines if line not in whole.machines)
+        whole.machines.extend(run.machines)
         whole.results.update(run.results)
+        whole.measured_on.update(run.measured_on)
     return whole
 
 
@@ -63,16 +64,16 @@ def main(words: Sequence[str] | None = None) -> None:
             check_plot(arguments.plot)
         run = joined(arguments.file)
         results = list(run.results.values())
-        notes = run.machines
+        before = KeptRun()
         if arguments.before:
             before = read_run(arguments.before)
             results = [beside(result, before) for result in results]
-            notes = [*notes, *(f"before: {line}" for line in before.machines)]
         compared = any(result.before for result in results)
         shown = [result for result in results if result.row.target or not arguments.targets]
         for name in dict.fromkeys(result.suite for result in shown):
             title = load_suite(name).title if name in SUITES else name
             rows = (result for result in shown if result.suite == name)
+            notes = [*run.machines_of(name), *(f"before: {line}" for line in before.machines_of(name))]
             (markdown if arguments.markdown else show)(f"{name}: {title}", rows, notes, compared=compared)
         if arguments.plot:
             draw(results, arguments.plot)

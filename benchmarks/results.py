@@ -15,7 +15,6 @@ import attrs
 from cattrs import Converter
 from cattrs.errors import ForbiddenExtraKeysError
 
-from benchmarks.machine import Machine
 from benchmarks.measure import Row
 from benchmarks.suites import Group
 from flagfall.errors import UsageError
@@ -49,10 +48,17 @@ class KeptRun:
     Attributes:
         machines: one line for each time that results were added.
         results: by suite and row name; a row that was measured again replaces the older one.
+        measured_on: the line of `machines` for each result.
     """
 
-    machines: list[str]
-    results: dict[tuple[str, str], Result]
+    machines: list[str] = attrs.field(factory=list)
+    results: dict[tuple[str, str], Result] = attrs.field(factory=dict)
+    measured_on: dict[tuple[str, str], str] = attrs.field(factory=dict)
+
+    def machines_of(self, suite: str) -> list[str]:
+        """Return the lines under which rows of a suite were measured, without repetitions."""
+        lines = (line for (of, _), line in self.measured_on.items() if of == suite)
+        return list(dict.fromkeys(lines))
 
 
 def measure(suite: str, groups: Mapping[str, Group], scale: int) -> Iterator[Result]:
@@ -85,15 +91,15 @@ class ResultFile:
 
     Args:
         path: of the file; existing lines are kept.
-        machine: written first.
+        machine: the line of the machine, and how it measured; written first.
     """
 
-    def __init__(self, path: Path, machine: Machine) -> None:
+    def __init__(self, path: Path, machine: str) -> None:
         try:
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}") from error
-        self._write({"machine": str(machine)})
+        self._write({"machine": machine})
 
     def __enter__(self) -> Self:
         return self
@@ -126,7 +132,7 @@ def read_run(path: Path) -> KeptRun:
     Raises:
         UsageError: it cannot be read, or a line of it is no result.
     """
-    run = KeptRun([], {})
+    run, machine = KeptRun(), ""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -135,12 +141,14 @@ def read_run(path: Path) -> KeptRun:
         try:
             fields = json.loads(line)
             if "machine" in fields:
-                run.machines.append(str(fields["machine"]))
+                machine = str(fields["machine"])
+                run.machines.append(machine)
                 continue
             result = _CONVERTER.structure(fields, Result)
         except (ValueError, TypeError, KeyError, AttributeError, ForbiddenExtraKeysError) as error:
             raise UsageError(f"{path}: line {number}: is no line that --json writes") from error
-        run.results[result.suite, result.row.name] = result
+        key = result.suite, result.row.name
+        run.results[key], run.measured_on[key] = result, machine
     return run
 
 

@@ -38,8 +38,13 @@ SCALE = 1_000
 """Of measurements whose figures do not matter."""
 
 
-def keep(path: Path, *rows: Row, suite: str = "kernel", group: str = "matches") -> Path:
-    with ResultFile(path, describe_machine()) as file:
+MACHINE = str(describe_machine())
+
+
+def keep(
+    path: Path, *rows: Row, suite: str = "kernel", group: str = "matches", machine: str = MACHINE
+) -> Path:
+    with ResultFile(path, machine) as file:
         for row in rows:
             file.add(Result(suite, group, row))
     return path
@@ -92,7 +97,7 @@ def test_results_are_read_as_they_were_written(tmp_path):
     (first, second) = (result.row for result in run.results.values())
     assert first == rows[0]
     assert (second.name, second.skipped) == ("b", "no bwrap")
-    assert run.machines == [str(describe_machine())]
+    assert run.machines == [MACHINE]
 
 
 def test_a_row_that_is_measured_again_replaces_the_older_one(tmp_path):
@@ -100,6 +105,19 @@ def test_a_row_that_is_measured_again_replaces_the_older_one(tmp_path):
     keep(path, Row("a", "1 µs"), Row("b", "5 µs"))
     run = read_run(keep(path, Row("a", "2 µs")))
     assert [result.row.value for result in run.results.values()] == ["2 µs", "5 µs"]
+
+
+def test_a_table_names_the_machines_that_measured_its_rows(tmp_path, capsys):
+    path = keep(tmp_path / "run.jsonl", Row("a", "1 µs"), Row("b", "5 µs"), machine="old machine")
+    keep(path, Row("a", "2 µs"), machine="new machine; work divided by 10")
+    keep(path, Row("c", "3 µs"), suite="hosts", machine="another machine")
+    report([str(path), "--markdown"])
+    _, kernel, hosts = capsys.readouterr().out.split("### ")
+    assert "old machine" in kernel
+    assert "new machine; work divided by 10" in kernel
+    assert "another" not in kernel
+    assert "another" in hosts
+    assert "new" not in hosts
 
 
 @pytest.mark.parametrize(
@@ -124,7 +142,7 @@ def test_a_kept_run_is_compared_with_an_older_one(tmp_path, capsys):
     assert "| a | 2 µs | 8 µs | 0.25 |  |  | ≤ 3 |" in printed
     assert "| b | 5 µs | no such row |  |  |  |  |" in printed
     assert "| z | 0 late | 0 late | = |  |  |  |" in printed
-    assert f"before: {describe_machine()}"[:60] in printed
+    assert f"before: {MACHINE}" in printed
     report([str(new), "--before", str(old), "--markdown", "--targets"])
     printed = capsys.readouterr().out
     assert "| a |" in printed
@@ -215,7 +233,7 @@ def test_code_of_a_wrong_version_is_not_measured(checkout):
 def test_lines_of_a_file_are_json(tmp_path):
     path = keep(tmp_path / "run.jsonl", Row("a", "1 µs"))
     machine, row = map(json.loads, path.read_text().splitlines())
-    assert machine == {"machine": str(describe_machine())}
+    assert machine == {"machine": MACHINE}
     assert row == {
         "suite": "kernel",
         "group": "matches",
