@@ -5,7 +5,8 @@ Exit codes of every command:
 | code | meaning |
 |---|---|
 | 0 | success. Agents that were late, illegal or disqualified are results, not errors |
-| 1 | the host failed (a task, the disk, this program), or `verify` or a check found a difference |
+| 1 | the host failed (a task, the disk, this program); `verify` or a check found a difference; a journal to
+export was damaged; or `--fail-on-disqualified` found an agent |
 | 2 | the request is invalid; nothing was played or written |
 | 128 + n | ended by signal n: 129 for a closed terminal, 130 for Ctrl-C, 143 for SIGTERM; what was played
 until then is printed and recorded |
@@ -40,8 +41,9 @@ _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 _HELP: Final = """\
 Play matches of agents and tasks under deadlines that the kernel enforces.
 
-Exit codes: 0 success (agents that were late or disqualified are results, not errors), 1 the host failed
-or `verify` found a difference, 2 invalid request (nothing was played or written), 130 ended by Ctrl-C,
+Exit codes: 0 success (agents that were late or disqualified are results, not errors), 1 the host failed,
+`verify` or a check found a difference, a journal to export was damaged, or `--fail-on-disqualified` found
+an agent, 2 invalid request (nothing was played or written), 130 ended by Ctrl-C,
 143 by SIGTERM, 129 by a closed terminal.
 """
 

@@ -132,8 +132,8 @@ class Turns(Mapping[str, _Column]):
 def read_turns(path: str | os.PathLike[str], *, partial: bool = False) -> Turns:
     """Read all turns of a journal.
 
-    A turn takes some 110 bytes if observation and action are whole numbers; other values take what their
-    objects take. `iter_turns` needs memory for one block only.
+    A turn takes 120 bytes if observation and action are whole numbers; other values take what their objects
+    take. `iter_turns` needs memory for one block only.
 
     Args:
         path: the journal; compressed if its name ends in `.zst`.

@@ -96,7 +96,8 @@ def run(
         isolation: Isolation of agents in processes: `process` (limits, few environment variables, private
             temporary files), `sandbox` (also no network, and a read-only view of few files; needs
             bubblewrap), or `none`.
-        limits: Limits for each process, such as `memory=512MB processes=64 cpu=10m disk=1GB cores=0-1`.
+        limits: Limits of an agent in a process, such as `memory=512MB processes=64 cpu=10m disk=1GB
+            cores=0-1` (docs/hosts.md).
         pass_env: Environment variables passed to agents in processes besides the default ones.
         show: Files and folders that agents in a sandbox can read besides their own file or package.
         tick: Real-time pace: at each tick (such as `20ms`) the environment takes the newest action of each

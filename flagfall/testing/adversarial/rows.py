@@ -111,7 +111,11 @@ ROWS: Final = (
     Row("raises in result", "RaisesInResult", _everywhere("disqualified: crashed")),
     Row("raises in close", "RaisesInClose", _everywhere("disqualified: crashed")),
     Row("swallows its cancellation", "swallows_cancellation", {"task": ("disqualified: late",)}),
-    Row("has a task that does", "ChildSwallowsCancellation", {"task": ("disqualified: crashed",)}),
+    Row(
+        "has a child task that swallows its cancellation",
+        "ChildSwallowsCancellation",
+        {"task": ("disqualified: crashed",)},
+    ),
     Row(
         "reads its opponent's files",
         "reads_its_opponents_files",
