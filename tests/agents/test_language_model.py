@@ -546,12 +546,13 @@ async def noted(endpoint: Any, control: str = CONTROL, **options: Any) -> Any:
     ],
 )
 async def test_a_failing_endpoint_is_visible_and_by_option_the_end(server: Any, trouble: Answer, kind: str):
-    seat = await noted(server(trouble))
+    control = CONTROL if kind == "timed_out" else "start=20s act=2s/10s"  # time for one answer at least
+    seat = await noted(server(trouble), control)
     assert seat.disqualified is None
     assert seat.stats.noted[kind] > 0
     assert seat.stats.noted["turns_without_answer"] == 1
     assert "answers" not in seat.stats.noted
-    seat = await noted(server(trouble), on_failure="end")
+    seat = await noted(server(trouble), control, on_failure="end")
     assert seat.disqualified == "crashed"
     assert f"the endpoint of the language model fails ({kind.replace('_', ' ')})" in seat.detail
 
