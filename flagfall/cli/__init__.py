@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return SIGNALLED + ended.number
     except OSError as error:
-        return _reader_gone(error)
+        return _file_failed(error)
     return int(code or 0)
 
 
@@ -151,25 +151,25 @@ def _failed(error: Exception, code: int) -> int:
     return code
 
 
-def _reader_gone(error: OSError) -> int:
-    """Return the exit code for output that could not be written because its reader has closed it.
+def _file_failed(error: OSError) -> int:
+    """Return the exit code for a file, or an output, that the system refused.
 
     A reader such as `| head` that has seen enough is not an error, nor is the later flush by Python. A closed
-    terminal counts as SIGHUP.
-
-    Raises:
-        OSError: the error has another cause.
+    terminal counts as SIGHUP. Anything else is reported in one line.
     """
     if error.errno == errno.EIO and release_terminal():
         return SIGNALLED + signal.SIGHUP
-    if not isinstance(error, BrokenPipeError):
-        raise error
-    discard_output()
-    return 0
+    if error.filename is None:
+        discard_output()
+    if isinstance(error, BrokenPipeError):
+        return 0
+    what = "the output cannot be written" if error.filename is None else error.filename
+    bad_name = error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR}
+    return _failed(UsageError(f"{what}: {error.strerror or error}"), BAD_USAGE if bad_name else HOST_FAILED)
 
 
 def discard_output() -> None:
-    """Discard further output, as its reader (`| head`) has gone; the flush at exit then succeeds."""
+    """Discard further output, which cannot be written, so that the flush at exit succeeds."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 __all__ = ["LEFT_OUT", "MAX_NOTES_BYTES", "MAX_NOTE_BYTES", "MAX_SUMS", "TurnNotes"]
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -36,11 +35,14 @@ MAX_NOTES_BYTES: Final = 16 * 1024 * 1024
 MAX_SUMS: Final = 32
 """Maximum number of names under which numbers of a seat's notes are added up."""
 
+MAX_SUM: Final = 2**53
+"""Largest sum of numbers, in either direction: up to here every format holds whole numbers exactly."""
+
 MAX_NAME_CHARS: Final = 40
 """Numbers with longer names are not added up: names are headings of tables."""
 
 LEFT_OUT: Final = "notes left out"
-"""The name under which notes beyond the limits are counted."""
+"""The name under which notes and numbers beyond the limits are counted."""
 
 _encode: Final = json_encoder().encode
 
@@ -94,7 +96,15 @@ class TurnNotes:
 
 
 def _add_up(note: dict[str, Any], sums: dict[str, float]) -> None:
+    left_out = 0
     for name, number in note.items():
-        is_number = type(number) in (int, float) and isfinite(number)
-        if is_number and len(name) <= MAX_NAME_CHARS and (name in sums or len(sums) < MAX_SUMS):
-            sums[name] = sums.get(name, 0) + number
+        if type(number) not in (int, float) or len(name) > MAX_NAME_CHARS:
+            continue
+        if name in sums or len(sums) < MAX_SUMS:
+            total = sums.get(name, 0) + number
+            if -MAX_SUM <= total <= MAX_SUM:  # no infinite one, and none that is not a number
+                sums[name] = total
+            else:
+                left_out += 1
+    if left_out:
+        sums[LEFT_OUT] = sums.get(LEFT_OUT, 0) + left_out

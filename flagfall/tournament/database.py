@@ -70,6 +70,11 @@ DAMAGES: Final = (sqlite3.Error, UnicodeDecodeError)
 
 _SCHEMA: Final = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 _WAL: Final = "-wal"
+_SUFFIXES: Final = ("", "-journal", _WAL, "-shm")
+"""Endings of the files of a database in SQLite."""
+
+_ACTIVE: Final = frozenset({"index", "trigger", "view"})
+"""Kinds of items in a schema that run expressions when a table is read or written."""
 
 
 MAX_REASON_CHARS: Final = 160
@@ -159,6 +164,10 @@ def _errors_of(path: Path) -> Iterator[None]:
 
 
 def _connect(path: Path, access: str) -> sqlite3.Connection:
+    for suffix in _SUFFIXES:  # opening a pipe, SQLite would wait for good, and hear no signal
+        beside = path.with_name(path.name + suffix)
+        if beside.exists() and not beside.is_file():
+            raise UsageError(f"{beside} is not a regular file: remove it")
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={access}", uri=True, isolation_level=None, check_same_thread=False
     )
@@ -227,7 +236,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a schema that is not ours: queries on a view, for example, might never end."""
+    """Refuse a schema that is not ours: a trigger may delete matches, a query on a view may never end."""
     wanted = sqlite3.connect(":memory:")
     try:
         for script in MIGRATIONS:
@@ -235,6 +244,8 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         ours = set(wanted.execute(_SCHEMA))
     finally:
         wanted.close()
-    missing = sorted(name for _, name, _ in ours - set(connection.execute(_SCHEMA)))
-    if missing:
+    found = set(connection.execute(_SCHEMA))
+    if missing := sorted(name for _, name, _ in ours - found):
         raise DamagedStore(path, f"its tables are not those of a tournament: {', '.join(missing)}")
+    if foreign := sorted(f"{kind} {name}" for kind, name, _ in found - ours if kind in _ACTIVE):
+        raise DamagedStore(path, f"it has what no tournament has: {', '.join(foreign)}")

@@ -11,8 +11,10 @@ control         address of the running tournament, for `flagfall ctl`
 
 from __future__ import annotations
 
-__all__ = ["CONTROL", "DATABASE", "JOURNALS", "LOCK", "PLAN", "REPORT", "RUNNING"]
+__all__ = ["CONTROL", "DATABASE", "JOURNALS", "LOCK", "PLAN", "REPORT", "RUNNING", "replace_file"]
 
+import os
+from pathlib import Path
 from typing import Final
 
 DATABASE: Final = "tournament.db"
@@ -26,3 +28,23 @@ JOURNALS: Final = "journals"
 
 RUNNING: Final = "running"
 """Folder of journals being written. Files left there by an earlier run are of no use."""
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file of the folder in one piece; a link in its place is replaced, not followed.
+
+    Args:
+        path: the file.
+        content: its new content.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    made.unlink(missing_ok=True)
+    try:
+        with made.open("xb") as file:
+            file.write(content)
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)

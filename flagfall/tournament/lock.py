@@ -23,11 +23,14 @@ class Lock:
         folder: the folder of the tournament.
 
     Raises:
-        UsageError: another process holds it.
+        UsageError: another process holds it, or its file is none, such as a link to another one.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        path = folder / LOCK
+        if path.is_symlink() or (path.exists() and not path.is_file()):  # the folder may come from others
+            raise UsageError(f"{path} is not a regular file: remove it")
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._file, 0)

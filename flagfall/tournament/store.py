@@ -34,7 +34,7 @@ from flagfall.tournament.blocks.table import BlockWriter, read_blocks
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
-from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING
+from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.noted import NotedSum, put_noted, read_noted, stored_sums
 from flagfall.tournament.plan.fingerprint import changes, plan_facts
@@ -169,7 +169,7 @@ class Store:
         }
         with self._writing():
             self._database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-            (self.folder / PLAN).write_text(plan.text)
+            replace_file(self.folder / PLAN, plan.text.encode())
 
     def plan(self) -> StoredPlan | None:
         """Return the stored plan, or `None` if no run has begun.
@@ -178,17 +178,18 @@ class Store:
             DamagedStore: the plan cannot be read.
         """
         with self._reading():
-            about: dict[str, str] = dict(self._database.execute("SELECT name, value FROM about"))
-        if not about:
+            stored = dict(self._database.execute("SELECT name, value FROM about"))
+        if not stored:
             return None
         try:
+            about = msgspec.convert(stored, dict[str, str])
             facts = _FACTS.decode(about["facts"])
-            stored = StoredPlan(about["text"], about["folder"], about["name"], int(about["seed"]), facts)
+            plan = StoredPlan(about["text"], about["folder"], about["name"], int(about["seed"]), facts)
         except (KeyError, ValueError, TypeError, RecursionError, msgspec.DecodeError) as error:
             raise DamagedStore(self._path, f"the plan in it cannot be read: {error!r:.{_PRINTED}}") from error
-        if not 0 <= stored.seed <= MAX_SEED or "\0" in stored.folder + stored.name:
+        if not 0 <= plan.seed <= MAX_SEED or "\0" in plan.folder + plan.name:
             raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
-        return stored
+        return plan
 
     def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
         """Return a plan as the tournament began with it; see `flagfall.tournament.plan.former_presets`.
@@ -458,7 +459,11 @@ class Store:
 
         Raises:
             HostFault: the folders cannot be made.
+            UsageError: one of them is a link, which may lead to files of others.
         """
+        for name in (JOURNALS, RUNNING):
+            if (self.folder / name).is_symlink():
+                raise UsageError(f"{self.folder / name} is a link: remove it, or choose another --output")
         try:
             shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
             for name in (JOURNALS, RUNNING):

@@ -120,6 +120,19 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
         path, "UPDATE seats SET match = 1, seat = 5 WHERE match = 2 AND seat = 0"
     ),
     "seats of no match": lambda path: sql(path, "DELETE FROM matches WHERE number = 2"),
+    "a trigger that deletes matches": lambda path: sql(
+        path,
+        "CREATE TRIGGER evil AFTER INSERT ON seats BEGIN DELETE FROM matches WHERE number < 3; END",
+    ),
+    "a trigger without an end": lambda path: sql(
+        path,
+        "CREATE TRIGGER slow AFTER INSERT ON matches BEGIN SELECT count(*) FROM"
+        " (WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n); END",
+    ),
+    "an index of an expression": lambda path: sql(path, "CREATE INDEX own ON matches (hex(id))"),
+    "a folder of bytes": lambda path: sql(
+        path, "UPDATE about SET value = CAST(value AS BLOB) WHERE name = 'folder'"
+    ),
     "a note that is no number": lambda path: sql(path, "INSERT INTO noted VALUES (1, 0, 'tokens', 'many')"),
     "a note with a name of bytes": lambda path: sql(path, "INSERT INTO noted VALUES (1, 0, x'ff00', 1)"),
     "times that are no JSON": lambda path: sql(path, "UPDATE seats SET thinking = '[[1,'"),

@@ -108,6 +108,14 @@ def test_sums_have_a_bounded_number_of_names() -> None:
     assert noted["n0"] == 3
 
 
+@pytest.mark.parametrize("big", [2**64 - 1, 2**53, 1e308, -1e308])
+def test_sums_are_bounded_so_that_every_format_can_hold_them(big: float) -> None:
+    noted = play(None, {"x": big}, {"x": big}, {"y": 1}).seats[0].stats.noted
+    assert abs(noted.get("x", 0)) <= 2**53
+    assert noted[LEFT_OUT] >= 1
+    assert noted["y"] == 1
+
+
 def test_the_newest_note_of_a_turn_is_kept_and_seats_have_their_own(tmp_path: Path) -> None:
     def noting(name: str) -> Any:
         async def play_seat(seat: Any) -> None:

@@ -50,6 +50,8 @@ def report(
     from flagfall.tournament.folder import REPORT
 
     target = output or folder / REPORT
+    if output is None and target.exists() and not target.is_file():  # a pipe would block
+        raise UsageError(f"{target} is not a regular file: remove it, or name another file with --output")
     plots = write_report(folder, target, embed=embed, plots=png, form=plots_format)
     print(f"report: {target}")
     if plots:

@@ -180,6 +180,7 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
     """Print the standings, write the tables of the plan, and return whether an agent was disqualified."""
     from flagfall.cli.tournaments.standings import print_standings
     from flagfall.tournament.exports import agent_rows, export
+    from flagfall.tournament.folder import replace_file
     from flagfall.tournament.store import Store
     from flagfall.tournament.stored_standings import stored_standings
 
@@ -195,7 +196,7 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
     for form in plan.output.tables:
         path = folder / f"standings.{form}"
         try:
-            path.write_bytes(export(agent_rows(stands), form))
+            replace_file(path, export(agent_rows(stands), form))
         except OSError as error:
             raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
     return any(row.time_losses or row.crashes for row in stands.rows)

@@ -76,8 +76,13 @@ def replacing(path: Path) -> Iterator[TextIO]:
     if path.exists() and not path.is_file():  # a pipe, a terminal, /dev/null
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name a file in it")
-        with path.open("w", encoding="utf-8") as straight:
-            yield straight
+        try:
+            with path.open("w", encoding="utf-8") as straight:
+                yield straight
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
         return
     if _is_record(path):
         raise UsageError(f"{path} is a journal or a database, which would be lost; name another file")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Wide", "duration", "label", "number", "print_json", "print_table", "table"]
+__all__ = ["MAX_ROWS", "Wide", "duration", "label", "number", "print_json", "print_table", "table"]
 
 import json
 import sys
@@ -18,6 +18,9 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 
 from flagfall.terminal_text import sanitize_terminal
+
+MAX_ROWS: Final = 1000
+"""Most rows of a table of matches; the layout of a longer table takes minutes."""
 
 _ANY_WIDTH: Final = 10_000
 _LONGEST_WORD: Final = 16

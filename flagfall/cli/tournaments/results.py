@@ -6,9 +6,10 @@ __all__ = ["show_tournament"]
 
 import sys
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from flagfall.cli.console.output import print_json, print_table, table
+from flagfall.cli.console.output import MAX_ROWS, number, print_json, print_table, table
 from flagfall.cli.tournaments.standings import print_standings
 from flagfall.errors import HostFault, UsageError
 from flagfall.terminal_text import sanitize_terminal
@@ -17,7 +18,7 @@ from flagfall.tournament.store import Store
 from flagfall.tournament.stored_standings import stored_standings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from flagfall.tournament.exports import ExportRow
@@ -58,11 +59,10 @@ def show_tournament(
         if stored is None:
             raise UsageError(f"{folder}: the tournament has not begun")
         if matches:
-            rows = match_rows(store.records())
             if form == "table":
-                _print_matches(rows, wide=wide)
+                _print_matches(store.records(), wide=wide)
             else:
-                _write(rows, output, form)
+                _write(match_rows(store.records()), output, form)
             return
         stands = stored_standings(store, stored.for_display())
         remarks = store.remarks()
@@ -86,11 +86,15 @@ def _format_of(output: Path | None) -> str:
     return form
 
 
-def _print_matches(rows: Sequence[ExportRow], *, wide: bool) -> None:
+def _print_matches(records: Iterator[MatchRecord], *, wide: bool) -> None:
+    """Print a row for each seat of the first matches."""
+    rows = match_rows(islice(records, MAX_ROWS))
     shown = table(*(rows[0] if rows else ()))
     for row in rows:
         shown.add_row(*("" if value is None else sanitize_terminal(str(value)) for value in row.values()))
     print_table(shown, spare=_SPARE_OF_MATCHES, wide=wide)
+    if next(records, None) is not None:
+        print(f"These are the first {number(MAX_ROWS)} matches; --output FILE.csv writes all of them.")
 
 
 def _write(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:

@@ -6,7 +6,7 @@ __all__ = ["print_schedule"]
 
 from typing import TYPE_CHECKING, Final
 
-from flagfall.cli.console.output import duration, number, print_table, table
+from flagfall.cli.console.output import MAX_ROWS, duration, number, print_table, table
 from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
 START_NS: Final = 400_000_000
 """Time to start and end the process of an agent, on a machine of 2020 with an idle processor."""
-
-
-SHOWN: Final = 1000
-"""Most matches that are printed; the layout of a longer table takes minutes."""
 
 
 def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None:
@@ -39,13 +35,13 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None
     order = schedule(plan)
     known = list(order.walk(records))
     rows = table("match", "task", "agents", "seed", "", title=plan.name)
-    for spec in known[:SHOWN]:
+    for spec in known[:MAX_ROWS]:
         agents = sanitize_terminal(", ".join(spec.entrants))
         played = "played" if spec.id in records else ""
         rows.add_row(spec.id, sanitize_terminal(spec.task), agents, str(spec.seed), played)
     print_table(rows)
-    if len(known) > SHOWN:
-        print(f"and {number(len(known) - SHOWN)} more")
+    if len(known) > MAX_ROWS:
+        print(f"and {number(len(known) - MAX_ROWS)} more")
     summary = f"{number(len(known))} matches"
     if order.total is None or order.total > len(known):
         most = "" if order.total is None else f", {number(order.total)} at most"

@@ -19,6 +19,7 @@ import attrs
 from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.terminal_text import one_line
 from flagfall.timing import TimeControl
 from flagfall.tournament.formats.registry import FORMATS
@@ -108,14 +109,15 @@ def _plan(name: str, seed: int, facts: _Facts) -> TournamentPlan:
         sprt=_sprt(facts, names) if "stop.sprt.agents" in facts.texts else None,
         falls=_count(facts, "stop.falls"),
     )
+    repeats = _bounded(facts, "repeats", 1, MAX_REPEATS)
     plan = TournamentPlan(
         name=name,
         agents=agents,
         tasks=tasks,
         format=_format(facts, names, tasks, stop),
         seed=seed,
-        repeats=_bounded(facts, "repeats", 1, MAX_REPEATS),
-        seeds=tuple(facts.value("seeds", list, [])),
+        repeats=repeats,
+        seeds=_seeds(facts, repeats),
         clock=_one_of(facts, "clock", "wall", "virtual"),
         stop=stop,
         anchor=facts.value("anchor", (str, type(None)), None),
@@ -125,6 +127,16 @@ def _plan(name: str, seed: int, facts: _Facts) -> TournamentPlan:
     if most_matches(plan) > MAX_MATCHES:
         raise ValueError("too many matches")
     return plan
+
+
+def _seeds(facts: _Facts, repeats: int) -> tuple[int, ...]:
+    """Return the root seeds of the repeats; none if they are derived."""
+    seeds = tuple(facts.value("seeds", list, []))
+    if not all(type(seed) is int and 0 <= seed <= MAX_SEED for seed in seeds):
+        raise ValueError("seeds has what is no seed")
+    if seeds and len(seeds) != repeats:
+        raise ValueError(f"{len(seeds)} seeds for {repeats} repeats")
+    return seeds
 
 
 def _agent(facts: _Facts, name: str) -> PlannedAgent:

@@ -41,7 +41,7 @@ import msgspec
 import trio
 
 from flagfall.errors import suggest
-from flagfall.tournament.folder import CONTROL
+from flagfall.tournament.folder import CONTROL, replace_file
 from flagfall.tournament.run.peers import PeerRefused, adopting_orphans, check_peer
 from flagfall.tournament.run.runner import Run
 from flagfall.tournament.run.runtime_folder import make_runtime_folder, open_private_folder
@@ -320,7 +320,7 @@ async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.Sock
                 _write_private(token_file, token.encode(), inside)
                 await listener.bind(str(near / socket_name))
                 listener.listen(BACKLOG)
-                pointer.write_bytes(os.fsencode(place / socket_name))
+                replace_file(pointer, os.fsencode(place / socket_name))
                 yield listener
             finally:
                 _remove(near / socket_name, near / token_file, pointer)

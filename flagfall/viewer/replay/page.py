@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_PAGE_BYTES", "replay_blocks", "replay_page"]
+__all__ = ["MAX_PAGE_BYTES", "PageFull", "replay_blocks", "replay_page"]
 
 import zlib
 from typing import TYPE_CHECKING, Any, Final
@@ -60,6 +60,25 @@ def _name(summary: Any) -> str:
     return str(summary["file"])
 
 
+class PageFull(UsageError):
+    """A replay has more data than a page may hold.
+
+    Args:
+        path: the journal.
+        first: the first turn that was asked for.
+        turn: the turn from which on there is no room.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], first: int, turn: int) -> None:
+        most = f"{MAX_PAGE_BYTES / 1024**2:,.0f} MB"
+        part = (
+            f"choose a part of it with --turns {first}:{turn - 1}"
+            if turn > first
+            else "show it with a server"
+        )
+        super().__init__(f"{path}: the data of this page has more than {most} from turn {turn} on: {part}")
+
+
 def replay_blocks(
     path: str | os.PathLike[str],
     *,
@@ -84,7 +103,8 @@ def replay_blocks(
         watch: called with the turn reached.
 
     Raises:
-        UsageError: the file is no journal, there are no such turns, or they need more than `max_bytes`.
+        UsageError: the file is no journal, or there are no such turns.
+        PageFull: they need more than `max_bytes`.
     """
     match = RecordedMatch(path, trust=trust, rebuild=rebuild, facts=facts, watch=watch)
     try:
@@ -134,16 +154,7 @@ class _Blocks:
     def _add(self, name: str, data: bytes, held: tuple[int, int]) -> None:
         self._bytes += len(data)
         if self._bytes > self._max_bytes:
-            first, turn = held
-            most = f"{self._max_bytes / 1024**2:,.0f} MB"
-            fix = (
-                f"choose a part of it with --turns {first}:{turn - 1}"
-                if turn > first
-                else "show it with a server"
-            )
-            raise UsageError(
-                f"{self._match.path}: the data of this page has more than {most} from turn {turn} on: {fix}"
-            )
+            raise PageFull(self._match.path, *held)
         self._blocks[self._prefix + name] = data
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 __all__ = ["embed_replays"]
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from flagfall.errors import UsageError
 from flagfall.terminal_text import one_line
 from flagfall.viewer.pages import Block
-from flagfall.viewer.replay.page import MAX_PAGE_BYTES, replay_blocks
+from flagfall.viewer.replay.page import MAX_PAGE_BYTES, PageFull, replay_blocks
 from flagfall.viewer.report.matches import Chosen
 
 MAX_TURNS: Final = 5000
@@ -44,6 +45,12 @@ def embed_replays(
                 max_bytes=left,
                 watch=lambda turn, before=done: watch(before + turn),  # type: ignore[misc]
             )
+        except PageFull:
+            warn(
+                f"match {one_line(one.record.id)} is not embedded, for lack of room in the page;"
+                f" `flagfall replay {shlex.quote(str(one.path))}` shows it"
+            )
+            continue
         except UsageError as error:
             warn(f"match {one_line(one.record.id)} is not embedded: {one_line(str(error))}")
             continue
