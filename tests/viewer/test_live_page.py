@@ -8,6 +8,7 @@ import subprocess
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -209,24 +210,38 @@ def test_the_page_is_accessible_and_fits(cup: Cup, open_page: OpenPage, width: i
         screenshot(page, f"live-{width}-{scheme}", full_page=True)
 
 
-def test_the_run_is_controlled_by_keys_and_buttons(cup: Cup, open_page: OpenPage):
-    page = open_page(cup.url)
-    state_of(page, "running")
-    page.locator(".match").first.wait_for(timeout=SOON)
-    cancel = page.locator(".match .cancel").first
-    cancel.click()
+def cancel_a_match(page: Page) -> bool:
+    """Cancel a match by its button, pressed twice; return false if the match ended in between."""
+    from playwright.sync_api import TimeoutError as Late  # noqa: PLC0415 - not everywhere installed
+
+    page.locator(".match .cancel").first.click()
     match = page.locator(".match:has(.cancel:text-is('Really cancel'))")
-    name = match.get_attribute("data-match", timeout=SOON)
-    match.locator(".cancel").click()
+    try:
+        name = match.get_attribute("data-match", timeout=3_000)
+        with page.expect_response(lambda answer: "command" in answer.url, timeout=3_000) as answer:
+            match.locator(".cancel").click(timeout=3_000)
+    except Late:
+        return False
+    if answer.value.status == HTTPStatus.CONFLICT:
+        return False
     page.locator(f".news > li.void:has-text('{name}'):has-text('cancelled on request')").wait_for(
         timeout=SOON
     )
+    return True
+
+
+def test_the_run_is_controlled_by_keys_and_buttons(cup: Cup, open_page: OpenPage, complaints: Complaints):
+    page = open_page(cup.url)
+    state_of(page, "running")
+    page.locator(".match").first.wait_for(timeout=SOON)
+    assert any(cancel_a_match(page) for _ in range(30)), "a match takes a second"
     page.keyboard.press("p")
     state_of(page, "paused")
     assert ctl(cup.folder)["paused"] is True
     page.get_by_role("button", name="Resume").click()
     state_of(page, "running")
     assert ctl(cup.folder)["paused"] is False
+    complaints.found[:] = [text for text in complaints.found if "409" not in text]  # matches that had ended
 
 
 def test_a_result_leads_to_its_replay_and_the_tournament_to_its_report(cup: Cup, open_page: OpenPage):

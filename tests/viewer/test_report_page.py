@@ -307,6 +307,16 @@ def test_a_link_leads_straight_to_a_turn_of_a_replay(embedded: Path, page: Page)
     assert "silent" in page.locator(".replay-place h1").inner_text()
 
 
+def test_replays_without_room_in_the_page_are_named(
+    crashing: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("flagfall.viewer.report.replays.MAX_PAGE_BYTES", 300)
+    write_report(crashing.parent, tmp_path / "report.html", embed=1)
+    told = capsys.readouterr().err
+    assert "is not embedded, for lack of room in the page; `flagfall replay" in told
+    assert "--turns" not in told
+
+
 def test_a_match_that_cannot_be_embedded_is_named(
     crashing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
