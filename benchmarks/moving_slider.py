@@ -4,12 +4,12 @@ from __future__ import annotations
 
 __all__ = ["moving_slider"]
 
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.browser import find_browser
 from benchmarks.measure import ROUNDS, Row, beside, reduced, skipped
 from flagfall import run
 from flagfall.viewer.replay.page import replay_page
@@ -59,15 +59,12 @@ def moving_slider(scale: int) -> Iterator[Row]:
 
 
 def _in_browser(file: Path, scale: int) -> Iterator[Row]:
-    try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not everywhere installed
-    except ImportError:
-        yield from (skipped(name, "Playwright is not installed") for name in (RATE, COST))
+    browser_path, missing = find_browser()
+    if missing:
+        yield from (skipped(name, missing) for name in (RATE, COST))
         return
-    browser_path = shutil.which("chromium")
-    if browser_path is None:
-        yield from (skipped(name, "there is no Chromium") for name in (RATE, COST))
-        return
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not everywhere installed
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"]

@@ -11,7 +11,6 @@ __all__ = ["SUITE"]
 
 import io
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from typing import Any, Final
 
 from PIL import Image
 
+from benchmarks.browser import find_browser
 from benchmarks.measure import Row, reduced, skipped
 from benchmarks.moving_slider import moving_slider
 from benchmarks.suites import Suite, by_name
@@ -214,15 +214,13 @@ def scrubbing(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     drawn, decoding = "pictures drawn in any order by the browser", "decoding 1,000 pictures in the browser"
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - few machines have it
-    except ImportError:
-        path = None
-    if path is None:
-        yield skipped(drawn, "needs Chromium and playwright")
-        yield skipped(decoding, "needs Chromium and playwright")
+    path, missing = find_browser()
+    if missing:
+        yield skipped(drawn, missing)
+        yield skipped(decoding, missing)
         return
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - few machines have it
+
     turns = reduced(1000, scale, 10)
     with tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "game.jsonl"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import sys
@@ -223,7 +224,11 @@ def test_figures_of_tracks_are_as_they_were(call: Callable[..., Ended], schema: 
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_plans_give_the_same_schedule(call: Callable[..., Ended], copied: Path, name: str) -> None:
+def test_plans_give_the_same_schedule(
+    call: Callable[..., Ended], copied: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # A plan names the program `python`, which some systems lack.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     ended = call("tournament --dry-run", copied / "plans" / f"{name}.toml")
     assert (ended.code, ended.err) == (0, "")
     assert MATCHES[name] in ended.out

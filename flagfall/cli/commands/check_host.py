@@ -94,7 +94,7 @@ def _print_progress(done: int, total: int) -> None:
 
 def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
     from flagfall.agents.process.enforcement import enforcement_of
-    from flagfall.cli.console.output import duration, print_json, print_table, table
+    from flagfall.cli.console.output import duration, print_json, print_table, print_text, table
 
     if json:
         limits = {kind: dict(enforcement_of(kind)) for kind in _KINDS}
@@ -118,7 +118,7 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
     bad = sum(not finding.as_expected for finding in findings)
     print(f"{len(findings)} agents, {f'{bad} not' if bad else 'all'} as expected")
     if missing:
-        print(f"Sandboxes were not checked: {missing}")
+        print_text(f"Sandboxes were not checked: {missing}")
     by_kind = [enforcement_of(kind) for kind in _KINDS]
     rows = table("limit", *(f"{kind}: enforced by" for kind in _KINDS))
     for name in by_kind[0]:

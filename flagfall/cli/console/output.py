@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_ROWS", "Wide", "duration", "label", "number", "print_json", "print_table", "table"]
+__all__ = [
+    "MAX_ROWS",
+    "Wide",
+    "duration",
+    "label",
+    "number",
+    "print_json",
+    "print_table",
+    "print_text",
+    "table",
+]
 
 import json
 import sys
@@ -78,7 +88,16 @@ def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) 
         console.print(shown)
     sys.stdout.write(captured.get())
     if left_out:
-        print(fill(f"left out for lack of width: {', '.join(left_out)} (--wide shows all)", console.width))
+        print_text(f"left out for lack of width: {', '.join(left_out)} (--wide shows all)")
+
+
+def print_text(text: str) -> None:
+    """Print a text that may be long; at a terminal its lines break between words.
+
+    Args:
+        text: without line breaks.
+    """
+    print(fill(text, Console().width) if sys.stdout.isatty() else text)
 
 
 def _width(console: Console, shown: Table) -> int:
