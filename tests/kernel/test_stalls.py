@@ -80,8 +80,8 @@ async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
     if kind != "thread":  # a thread goes on meanwhile, and when it answered is known
         assert played.stats().credit_ns > 150 * MS
         assert stalls
-        assert median(t.spent_ns for t in played.turns) < 61 * MS
     assert all(seen.seat is None for seen in stalls)
+    assert median(t.spent_ns for t in played.turns) < 61 * MS
 
 
 async def test_an_agent_that_blocks_is_convicted_and_the_others_are_not():
