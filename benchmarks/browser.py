@@ -1,4 +1,4 @@
-"""The browser that draws the measured pages."""
+"""The browser that draws the pages that are measured and tested."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Final
 
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def find_browser() -> tuple[str, str]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +11,8 @@ from urllib.parse import urlsplit
 
 import attrs
 import pytest
+
+from benchmarks.browser import find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -37,24 +36,14 @@ FLAGS: Final = [
 ]
 
 
-def chromium_path() -> str | None:
-    """Return the system's browser."""
-    names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
-    return next((found for name in names if (found := shutil.which(name))), None)
-
-
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Run the browser; skip the test where it is not installed."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    path = chromium_path()
-    if path is None:
-        pytest.skip("no Chromium is installed")
-    driver = subprocess.run(
-        [sys.executable, "-m", "playwright", "--version"], capture_output=True, text=True, check=False
-    )
-    if driver.returncode:
-        pytest.skip(f"the driver of playwright does not start: {driver.stderr.strip()}")
+    path, missing = find_browser()
+    if missing:
+        pytest.skip(missing)
+    from playwright import sync_api  # noqa: PLC0415 - not everywhere installed
+
     flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else FLAGS
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=flags)
