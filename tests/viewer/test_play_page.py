@@ -146,11 +146,14 @@ def test_langroom_is_played_by_moves_and_words(play, page):
 
 
 def test_a_byte_task_is_played_by_typing(play, page):
-    program = play("--task", "micro1", "--steps", "40")
+    program = play("--task", "micro1", "--steps", "100")
     begin(page, program)
+    page.check("#every-step")  # a turn waits while the line is typed: a reward drops what is still to be sent
     page.select_option("#speed", "50")
+    page.wait_for_selector(".line.asked")
     page.fill("#line", "abc.")
     page.press("#line", "Enter")
+    page.uncheck("#every-step")
     while page.evaluate("document.body.dataset.stage") == "playing":
         page.wait_for_function(
             "() => document.querySelector('.line.asked') || document.body.dataset.stage !== 'playing'"
