@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from flagfall.cli.console.interrupts import BLOCKED_SECONDS, interruptible
+
 from .conftest import FLAGFALL, PATIENCE_SECONDS, ended, last_event, until, until_played
 
 pytestmark = pytest.mark.slow
@@ -86,13 +88,24 @@ def test_two_are_enough_for_an_agent_that_blocks(start, folder, blocking, host):
     process = start(f"{ENDLESS} block.py:Bot --host {host}")
     until(blocking.exists)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
+    time.sleep(1.5 * BLOCKED_SECONDS)
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert result.code == 130
     assert "Traceback" not in result.err
     assert json.loads(result.out)["ended"] == "signal"
     assert last_event(folder / "run.jsonl").reason == "stopped"
+
+
+async def test_many_at_once_wait_for_the_event_loop() -> None:
+    said: list[str] = []
+    async with interruptible(said.append) as interrupts:
+        for _ in range(5):
+            signal.raise_signal(signal.SIGTERM)
+        await interrupts.stop.wait()
+    assert len(said) == 1
+    assert interrupts.number == signal.SIGTERM
+    assert not interrupts.cancelled
 
 
 def test_while_agents_are_checked_nothing_is_left(start, folder, loading):

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["STOPPING", "Interrupts", "interruptible"]
 
 import signal
+import time
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,11 @@ _CANCELLING: Final = (signal.SIGINT, signal.SIGTERM)
 """Signals that cancel when they are sent a second time. SIGHUP does not: when a terminal is closed, both the
 kernel and the shell send it."""
 
+BLOCKED_SECONDS: Final = 0.2
+"""Time for which a signal must have waited before the next one is raised as an exception: long for an event
+loop on a busy machine, short for a person who presses Ctrl-C twice. Signals in quick succession wait for the
+loop, since an exception at an arbitrary place can cut its cleanup short."""
+
 
 @attrs.define(eq=False)
 class Interrupts:
@@ -39,7 +45,7 @@ class Interrupts:
     stop: trio.Event = attrs.Factory(trio.Event)
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     number: int = 0
-    _unhandled: int = attrs.field(default=0, init=False)
+    _waits_since: float | None = attrs.field(default=None, init=False)
 
     @property
     def cancelled(self) -> bool:
@@ -55,7 +61,7 @@ class Interrupts:
             stopping: the message after the first signal.
         """
         async for number in signals:
-            self._unhandled = 0
+            self._waits_since = None
             if self.stop.is_set():
                 if number in _CANCELLING:
                     self.scope.cancel()
@@ -64,22 +70,29 @@ class Interrupts:
             say(f"{stopping}; Ctrl-C again to cancel at once")
 
     def take_blocked(self, number: int) -> bool:
-        """Count a signal, and return whether an agent blocks the loop: the one before is not handled yet.
+        """Note a signal, and return whether an agent blocks the loop: an earlier one has waited too long.
 
         Args:
             number: the number of the signal.
         """
         self.number = self.number or number
-        self._unhandled += number in _CANCELLING
-        return self._unhandled > 1 and not trio.lowlevel.currently_ki_protected()
+        if number not in _CANCELLING:
+            return False
+        now = time.monotonic()
+        if self._waits_since is None:
+            self._waits_since = now
+        if now - self._waits_since < BLOCKED_SECONDS or trio.lowlevel.currently_ki_protected():
+            return False
+        self._waits_since = now  # what the exception ends has as long to clean up
+        return True
 
 
 @asynccontextmanager
 async def interruptible(say: Callable[[str], None], stopping: str = STOPPING) -> AsyncIterator[Interrupts]:
     """Turn signals into requests while the context lasts; its body runs in the scope that they cancel.
 
-    While an agent blocks the event loop, signals are not handled there. The second one is then raised as
-    KeyboardInterrupt wherever the program is, as it would be without this context.
+    While an agent blocks the event loop, signals are not handled there. One that comes `BLOCKED_SECONDS`
+    after the first is then raised as KeyboardInterrupt wherever the program is, as without this context.
 
     Args:
         say: prints a message to the user.
