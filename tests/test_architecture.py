@@ -53,8 +53,7 @@ PURE_FOLDERS = ["configfile", "tasks", "tournament/formats", "tournament/stats"]
 PURE = [
     "terminal_text.py",
     "kernel/outcomes.py",
-    "kernel/ports.py",
-    "kernel/referee.py",
+    *(f"kernel/referee/{name}.py" for name in ("pace", "ports", "state_machine", "task_rules")),
     "kernel/requests.py",
     "kernel/roles.py",
     "kernel/script.py",
@@ -84,6 +83,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 MAX_MODULE_LINES = 520
 MAX_FUNCTION_LINES = 60
+MAX_MODULES = 20
+"""Most modules that stand side by side in a folder, `__init__.py` apart."""
+
+ONE_FILE_EACH = {"cli/commands"}
+"""Folders of equals, of which each has its file."""
 
 
 def unit(parts: tuple[str, ...]) -> str:
@@ -271,6 +275,14 @@ def test_modules_and_functions_stay_readable(path: Path) -> None:
             first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
             lines = node.end_lineno - first.lineno + 1
             assert lines <= MAX_FUNCTION_LINES, f"{node.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_folder_is_a_long_list_of_files(folder: str) -> None:
+    path = PACKAGE.parent.joinpath(*folder.split("."))
+    modules = {module.name for module in path.glob("*.py")} - {"__init__.py"}
+    if str(path.relative_to(PACKAGE)) not in ONE_FILE_EACH:
+        assert len(modules) <= MAX_MODULES
 
 
 def test_the_import_rule_would_notice() -> None:

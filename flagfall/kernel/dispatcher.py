@@ -8,7 +8,7 @@ nothing to order; plain turns are held back then for sinks that take many at a t
 
 from __future__ import annotations
 
-__all__ = ["HELD_TURNS", "HELD_VALUES", "EventDispatcher", "Incident"]
+__all__ = ["HELD_TURNS", "HELD_VALUES", "MAX_DROPPED_RECORDS", "EventDispatcher", "Incident"]
 
 from collections.abc import Callable
 from operator import sub
@@ -32,6 +32,10 @@ _FIELDS: Final = 5
 
 HELD_VALUES: Final = HELD_TURNS * _FIELDS
 """The length at which `EventDispatcher.held` must be handed over."""
+
+MAX_DROPPED_RECORDS: Final = 100
+"""At most this many dropped replies of a seat are recorded one by one; further ones are only counted, so that
+an agent that floods its seat cannot fill the disk."""
 
 
 class EventDispatcher:

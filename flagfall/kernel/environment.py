@@ -20,13 +20,13 @@ import trio
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
 from flagfall.kernel.actor_turns import ActorTurns, run_actor
-from flagfall.kernel.async_referee import AsyncReferee
 from flagfall.kernel.dispatcher import EventDispatcher
 from flagfall.kernel.hosting import AgentHost, is_sharing
 from flagfall.kernel.notes import TurnNotes
 from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats
-from flagfall.kernel.pace import Pace
-from flagfall.kernel.referee import Referee
+from flagfall.kernel.referee.async_referee import AsyncReferee
+from flagfall.kernel.referee.pace import Pace
+from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import (
     Actions,
     ActorResult,

@@ -23,7 +23,7 @@ from flagfall.kernel.safe_values import safe_repr
 if TYPE_CHECKING:
     from flagfall.events import TurnPlayed
     from flagfall.kernel.dispatcher import EventDispatcher
-    from flagfall.kernel.referee import Referee
+    from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.seat import Seat
 
 MAX_NOTE_BYTES: Final = 16 * 1024

@@ -9,7 +9,7 @@ Rule 4: an agent busy with one envelope up to its hard limit is disqualified, wh
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of its next request starts when it takes that.
 Rule 6: time lost to others is not charged. If a turn seems late on a host that stalled meanwhile, the verdict
-    waits for one grace period, and not for a second one (`flagfall.kernel.grace`).
+    waits for one grace period, and not for a second one (`flagfall.timing.grace`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 import trio
 
 from flagfall.events import ON_TIME, Verdict
-from flagfall.kernel.bounds import MAX_DETAIL_CHARS, MAX_NAMED_TURN, UNDER_WAY_NS
 from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import spaces_of
-from flagfall.kernel.turn_clock import TurnClock, verdict_of
 from flagfall.timing import NEVER_NS
+from flagfall.timing.turn_clock import TurnClock, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,9 +37,19 @@ if TYPE_CHECKING:
     from flagfall.timing import Budget, ElapsedTimer, NowNs, TimeControl, Timekeeper
     from flagfall.timing.phases import Phase
 
+MAX_NAMED_TURN: Final = 2**53
+"""The largest number of an unasked turn that is recorded as the agent sent it: every JSON parser reads it
+exactly. An agent may send a number of a million digits, which no journal can hold."""
+
+MAX_DETAIL_CHARS: Final = 4_000
+"""A traceback of about forty lines, enough for an author to see why an agent was disqualified."""
+
+UNDER_WAY_NS: Final = 500_000
+"""Wait for an answer that is being delivered, before looking again; the loop receives it on its arrival."""
+
 
 class Referee(Protocol):
-    """The referee as a seat needs it; implemented in `flagfall.kernel.referee`.
+    """The referee as a seat needs it; implemented in `flagfall.kernel.referee.state_machine`.
 
     Its methods report the events of a seat. They never block and never raise, and may post the next turn to
     the seat before they return.
@@ -208,7 +217,7 @@ class Seat:
         """Judge by the agent's own times; delays of the loop are not the agent's.
 
         Args:
-            agent_times: see `flagfall.kernel.turn_clock.TurnClock`.
+            agent_times: see `flagfall.timing.turn_clock.TurnClock`.
         """
         self.clock.agent_times = agent_times
         self.clock.feels_loop = False

@@ -13,7 +13,7 @@ import trio
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.hosting import AgentHost, Briefing, is_forcing
-from flagfall.kernel.referee import Referee
+from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.tracebacks import agent_traceback

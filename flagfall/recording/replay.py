@@ -31,10 +31,10 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
 )
+from flagfall.kernel.referee.task_rules import TaskRules
 from flagfall.kernel.requests import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
-from flagfall.kernel.task_rules import TaskRules
 from flagfall.recording.actor_replay import ActorReplay
 from flagfall.recording.journal.digests import Digest, digest_of
 from flagfall.recording.journal.format import encode

@@ -2,8 +2,8 @@
 
 A history is a sequence of inputs: a seat takes its turn, answers it, answers an older one, answers nothing,
 breaks down; the next deadline (or tick) comes; the turn is withdrawn. Every history up to a depth is played
-from its beginning, and the invariants of `flagfall.kernel.referee` are asserted after each input. In the end
-only time goes on, and everything that is open must come to its end.
+from its beginning, and the invariants of `flagfall.kernel.referee.state_machine` are asserted after each
+input. In the end only time goes on, and everything that is open must come to its end.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import trio
 from flagfall.events import ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.dispatcher import EventDispatcher
-from flagfall.kernel.pace import Pace
-from flagfall.kernel.referee import Referee
+from flagfall.kernel.referee.pace import Pace
+from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import PhaseRequest, Stop
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, TimeControl

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.kernel.bounds import MAX_DROPPED_RECORDS
+from flagfall.kernel.dispatcher import MAX_DROPPED_RECORDS
 from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play
 
 

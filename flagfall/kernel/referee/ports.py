@@ -46,7 +46,7 @@ class SeatPort(Protocol):
 
 
 class PacePort(Protocol):
-    """The ticks of a match at real-time pace; implemented in `flagfall.kernel.pace`."""
+    """The ticks of a match at real-time pace; implemented in `flagfall.kernel.referee.pace`."""
 
     def start_turn(self, now_ns: int) -> None:
         """Set the tick that ends a turn."""

@@ -17,7 +17,7 @@ from trio.lowlevel import (
 )
 
 from flagfall.kernel.callbacks import ignore
-from flagfall.kernel.referee import Referee
+from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import Actions, EndOfMatch, PhaseRequest, Request, Stop
 
 
@@ -47,7 +47,7 @@ class AsyncReferee:
             request: the pair (observation, reward) of the first turn.
 
         Returns:
-            See `flagfall.kernel.referee.Referee.play_turns`.
+            See `flagfall.kernel.referee.state_machine.Referee.play_turns`.
 
         Raises:
             Exception: whatever the script raises.

@@ -25,16 +25,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from outcome import Error, Outcome, Value
 
 from flagfall.events import ON_TIME, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, Verdict
-from flagfall.kernel.bounds import MAX_DROPPED_RECORDS
 from flagfall.kernel.channels.envelope import Envelope, LateNotice
-from flagfall.kernel.dispatcher import HELD_VALUES, EventDispatcher
+from flagfall.kernel.dispatcher import HELD_VALUES, MAX_DROPPED_RECORDS, EventDispatcher
+from flagfall.kernel.referee.task_rules import TaskRules
 from flagfall.kernel.requests import Actions, Pause, PendingAction, PhaseRequest, Request, Stop, TaskExpired
 from flagfall.kernel.safe_values import to_recordable
-from flagfall.kernel.task_rules import TaskRules
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
-    from flagfall.kernel.ports import PacePort, SeatPort
+    from flagfall.kernel.referee.ports import PacePort, SeatPort
     from flagfall.kernel.roles import TaskRole
     from flagfall.timing import NowNs
     from flagfall.timing.phases import Phase

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.grace import GRACE_NS, HEARING_PASSES, Grace
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, NEVER_NS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
+from flagfall.timing.grace import GRACE_NS, HEARING_PASSES, Grace
 from flagfall.timing.stalls import NO_COST, STALL_NS, StallLedger, StallMonitor
 
 LIMIT_NS = 40 * MS

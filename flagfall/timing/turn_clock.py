@@ -19,21 +19,35 @@ from __future__ import annotations
 __all__ = ["Reading", "TurnClock", "verdict_of"]
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trio.lowlevel import current_task
 
 from flagfall.events import ON_TIME, Verdict
-from flagfall.kernel.bounds import CPU_WALL_FACTOR, HEARING_NS, LOOK_AGAIN_NS
-from flagfall.kernel.callbacks import ignore
-from flagfall.kernel.grace import GRACE_NS, Grace
-from flagfall.timing import NEVER_NS, Budget, Deadline, ElapsedTimer, TimeControl
-from flagfall.timing.budget import is_late
+from flagfall.timing.budget import Budget, is_late
+from flagfall.timing.deadlines import Deadline
+from flagfall.timing.durations import NEVER_NS
+from flagfall.timing.elapsed_timer import ElapsedTimer
+from flagfall.timing.grace import GRACE_NS, Grace
 from flagfall.timing.stalls import STALL_NS
 
 if TYPE_CHECKING:
-    from flagfall.timing import NowNs, Timekeeper
+    from flagfall.timing.clocks import NowNs
+    from flagfall.timing.control import TimeControl
     from flagfall.timing.phases import Phase
+    from flagfall.timing.timekeeper import Timekeeper
+
+CPU_WALL_FACTOR: Final = 10
+"""On the CPU clock, a turn is over after this many times its limit in wall-clock time, without the time that
+the host lost: an agent that sleeps uses no CPU time, and must not stop the match."""
+
+HEARING_NS: Final = 1_000_000_000
+"""Maximum delivery time of an answer from a thread; one that arrives later counts from its arrival. Delivery
+takes a few passes of the loop."""
+
+LOOK_AGAIN_NS: Final = 1_000
+"""CPU time passes more slowly than wall-clock time, so the agent may have some left: look again, without
+spinning."""
 
 
 class Reading(NamedTuple):
@@ -297,7 +311,7 @@ class TurnClock(Deadline):
     def close(self) -> None:
         """Fire no more; a place left behind in the queue of deadlines keeps nothing of the match alive."""
         self.due_ns = self.armed_ns = NEVER_NS
-        self._when_due = ignore
+        self._when_due = _ignore
 
     def fire(self, now_ns: int) -> None:
         """Report that a limit seems to be reached."""
@@ -420,3 +434,7 @@ class TurnClock(Deadline):
         self.load_seen_ns = self._ledger.load_ns + cost.load_ns
         is_felt = self.feels_loop or owner is not None
         return cost.stopped_ns + (cost.own_ns if is_felt else 0)
+
+
+def _ignore(_now_ns: int) -> None:
+    """Do nothing: the match is over."""

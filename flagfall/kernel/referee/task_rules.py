@@ -14,7 +14,7 @@ from flagfall.kernel.spaces import legal_actions
 from flagfall.timing.durations import NEVER_NS
 
 if TYPE_CHECKING:
-    from flagfall.kernel.ports import SeatPort
+    from flagfall.kernel.referee.ports import SeatPort
     from flagfall.kernel.roles import Player, TaskRole
 
 
