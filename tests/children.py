@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["children"]
+__all__ = ["STARTED", "children", "end_started"]
 
+import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+STARTED: list[subprocess.Popen[Any]] = []
+"""Programs of a test; those that still run at its end, since it has failed, are ended before the next one."""
+
+
+def end_started() -> None:
+    """End what is left of the programs of a test."""
+    while STARTED:
+        with STARTED.pop() as program:  # closes its pipes
+            program.kill()
 
 
 def children() -> set[int]:

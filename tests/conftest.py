@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flagfall.timing import VirtualClock
+from tests.children import end_started
 from tests.ports import free_port
 
 # Programs that tests start hear Ctrl-C and a closed terminal, also where these tests run under nohup or in
@@ -50,6 +51,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with the slow tests where workers share them, so that none is left with one at the end."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_runtest_teardown() -> None:
+    """Leave no program of a failed test to the next ones."""
+    end_started()
 
 
 @pytest.fixture

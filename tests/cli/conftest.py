@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -101,6 +102,13 @@ def until(happens: Callable[[], bool]) -> None:
 def until_played(journal: Path) -> None:
     """Wait until a match is being recorded: from then on it is played, and the program handles signals."""
     until(lambda: journal.exists() and journal.stat().st_size > 0)
+
+
+def has_pending(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Return whether a signal was sent to a program that it has not received; a second one would be lost."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    pending = int(status.partition("ShdPnd:")[2].split()[0], 16)
+    return bool(pending >> (number - 1) & 1)
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:

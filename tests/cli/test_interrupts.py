@@ -13,7 +13,7 @@ import pytest
 
 from flagfall.cli.console.interrupts import BLOCKED_SECONDS, interruptible
 
-from .conftest import FLAGFALL, PATIENCE_SECONDS, ended, last_event, until, until_played
+from .conftest import FLAGFALL, PATIENCE_SECONDS, ended, has_pending, last_event, until, until_played
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +88,8 @@ def test_two_are_enough_for_an_agent_that_blocks(start, folder, blocking, host):
     process = start(f"{ENDLESS} block.py:Bot --host {host}")
     until(blocking.exists)
     process.send_signal(signal.SIGINT)
-    time.sleep(1.5 * BLOCKED_SECONDS)
+    until(lambda: not has_pending(process, signal.SIGINT))
+    time.sleep(2 * BLOCKED_SECONDS)
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert result.code == 130

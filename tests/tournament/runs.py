@@ -18,6 +18,7 @@ from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.store import Store
+from tests.children import STARTED
 
 TEXT = """
 clock = "virtual"
@@ -62,8 +63,8 @@ def journal_bytes(folder: Path) -> dict[str, bytes]:
 
 
 def program(*words: object, **options: Any) -> subprocess.Popen[str]:
-    """The real program, in a session of its own."""
-    return subprocess.Popen(
+    """The real program, in a session of its own; it ends with the test at the latest."""
+    started = subprocess.Popen(
         [sys.executable, "-m", "flagfall", *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -72,6 +73,8 @@ def program(*words: object, **options: Any) -> subprocess.Popen[str]:
         env={**os.environ, "COLUMNS": "100"},
         **options,
     )
+    STARTED.append(started)
+    return started
 
 
 def workers_of(runner: int) -> list[int]:

@@ -20,7 +20,7 @@ QUARTER = MATCHES // 4
 PAGES = os.sysconf("SC_PAGE_SIZE")
 
 SCRIPT = """
-import json, os, sys, time
+import json, os, sqlite3, sys
 from functools import partial
 from pathlib import Path
 import trio
@@ -28,7 +28,20 @@ from flagfall.agents.process.supervisor import descendants
 from flagfall.tournament.plan.parser import load_plan
 from flagfall.tournament.run.api import run_tournament
 
-count, rows = 0, []
+count, calls, steps, rows = 0, 0, 0, []
+
+def called(frame, event, value):
+    global calls
+    calls += event != "return"
+
+def stepped():
+    global steps
+    steps += 1
+
+def connected(*arguments, connect=sqlite3.connect, **more):
+    connection = connect(*arguments, **more)
+    connection.set_progress_handler(stepped, 10)
+    return connection
 
 def resident(pid):
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -38,9 +51,12 @@ def noticed(record):
     count += 1
     if count % int(sys.argv[3]) == 0:
         workers = sorted(resident(pid) for pid in descendants(os.getpid()))
-        rows.append([time.process_time(), resident(os.getpid()), workers, len(os.listdir("/proc/self/fd"))])
+        rows.append([calls, steps, resident(os.getpid()), workers, len(os.listdir("/proc/self/fd"))])
 
+sqlite3.connect = connected
+sys.setprofile(called)
 trio.run(partial(run_tournament, load_plan(sys.argv[1]), Path(sys.argv[2]), jobs=2, on_record=noticed))
+sys.setprofile(None)
 print(json.dumps(rows), descendants(os.getpid()))
 """
 
@@ -61,13 +77,14 @@ def test_thousands_of_matches(tmp_path: Path) -> None:
     assert json.loads(left) == [], "a process is left"
     rows = json.loads(told)
     assert len(rows) == 4
-    seconds, runner, workers, descriptors = zip(*rows, strict=True)
+    calls, steps, runner, workers, descriptors = zip(*rows, strict=True)
     assert len(set(map(len, workers))) == 1
     for early, late in zip(workers[0], workers[-1], strict=True):
         assert (late - early) * PAGES < 3 * QUARTER * 550, "a worker grows"
     assert (runner[-1] - runner[0]) * PAGES < 3 * QUARTER * 6000, "the runner keeps more than the records"
     assert len(set(descriptors)) == 1
-    assert seconds[3] - seconds[2] < 2 * (seconds[1] - seconds[0]), "storing a match takes longer and longer"
+    for work in (calls, steps):  # of Python's functions and SQLite's operations
+        assert work[3] - work[2] < 2 * (work[1] - work[0]), "storing a match takes more and more work"
     store = Store(out)
     assert len(store.played()) == MATCHES
     store.close()
