@@ -18,7 +18,8 @@ from .conftest import FLAGFALL, PATIENCE_SECONDS, ended, has_pending, last_event
 pytestmark = pytest.mark.slow
 
 ENDLESS = "run -t micro1 --scheduler random --no-timeout --json -o run.jsonl -a "
-LONG = ["run", "-t", "micro1", "-a", "random", "silent", "--steps", "40000"]
+LONG = ["run", "-t", "micro1", "-a", "random", "silent", "--steps", "200000"]
+"""Matches of more than a second, where progress is drawn four times a second."""
 
 
 @pytest.mark.parametrize("clock", ["wall", "virtual"])
