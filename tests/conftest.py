@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flagfall.timing import VirtualClock
-from tests.children import end_started
+from tests.children import STARTED, end_started
 from tests.ports import free_port
 
 # Programs that tests start hear Ctrl-C and a closed terminal, also where these tests run under nohup or in
@@ -53,9 +53,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-def pytest_runtest_teardown() -> None:
-    """Leave no program of a failed test to the next ones."""
-    end_started()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Leave no program that a failed test has started to the next ones; fixtures end theirs themselves."""
+    STARTED.clear()
+    try:
+        return (yield)
+    finally:
+        end_started()
 
 
 @pytest.fixture
