@@ -15,9 +15,9 @@ from operator import sub
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, TurnsPlayed
-from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.sinks import Sink, is_batch_sink
 from flagfall.timing import NEVER_NS
+from flagfall.timing.callbacks import ignore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,9 +15,9 @@ from typing import Any
 
 import trio
 
-from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.timing.callbacks import ignore
 
 
 class Scheduling:

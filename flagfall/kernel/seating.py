@@ -11,13 +11,13 @@ from typing import Any, Final
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.hosting import AgentHost, Briefing, is_forcing
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper
+from flagfall.timing.callbacks import ignore
 
 CLOSE_SECONDS: Final = 1.0
 """Maximum time for agents to close when the match is over; then they are stopped."""

@@ -25,6 +25,7 @@ from trio.lowlevel import current_task
 
 from flagfall.events import ON_TIME, Verdict
 from flagfall.timing.budget import Budget, is_late
+from flagfall.timing.callbacks import ignore
 from flagfall.timing.deadlines import Deadline
 from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.elapsed_timer import ElapsedTimer
@@ -311,7 +312,7 @@ class TurnClock(Deadline):
     def close(self) -> None:
         """Fire no more; a place left behind in the queue of deadlines keeps nothing of the match alive."""
         self.due_ns = self.armed_ns = NEVER_NS
-        self._when_due = _ignore
+        self._when_due = ignore
 
     def fire(self, now_ns: int) -> None:
         """Report that a limit seems to be reached."""
@@ -434,7 +435,3 @@ class TurnClock(Deadline):
         self.load_seen_ns = self._ledger.load_ns + cost.load_ns
         is_felt = self.feels_loop or owner is not None
         return cost.stopped_ns + (cost.own_ns if is_felt else 0)
-
-
-def _ignore(_now_ns: int) -> None:
-    """Do nothing: the match is over."""

@@ -16,9 +16,9 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
-from flagfall.kernel.callbacks import ignore
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import Actions, EndOfMatch, PhaseRequest, Request, Stop
+from flagfall.timing.callbacks import ignore
 
 
 class AsyncReferee:
