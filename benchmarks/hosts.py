@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SUITE"]
+__all__ = ["SUITE", "connecting"]
 
 import os
 import resource
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -107,18 +108,30 @@ def round_trips(scale: int) -> Iterator[Row]:
     )
 
 
-def _over_tcp(turns: int) -> list[float]:
+@contextmanager
+def connecting(agent: str, scheme: str) -> Iterator[AgentHost]:
+    """Start a program that plays an agent and connects to this machine; give the host that waits for it.
+
+    Args:
+        agent: text of the agent.
+        scheme: `tcp` or `ws`.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    url = f"tcp://127.0.0.1:{port}"
+    url = f"{scheme}://127.0.0.1:{port}"
     host = host_agent(url)
-    words = [sys.executable, "-m", "flagfall", "agent", "serve", AGENT, "--connect", url]
-    with subprocess.Popen(words) as agent:
+    words = [sys.executable, "-m", "flagfall", "agent", "serve", agent, "--connect", url]
+    with subprocess.Popen(words) as program:
         try:
-            return _round_trips(turns, host, no_sinks)
+            yield host
         finally:
-            agent.terminate()
+            program.terminate()
+
+
+def _over_tcp(turns: int) -> list[float]:
+    with connecting(AGENT, "tcp") as host:
+        return _round_trips(turns, host, no_sinks)
 
 
 def other_wires(scale: int) -> Iterator[Row]:

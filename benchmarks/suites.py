@@ -25,6 +25,7 @@ SUITES: Final[Mapping[str, str]] = {
     "vgdl": "benchmarks.vgdl",
     "tournament": "benchmarks.tournament",
     "stops": "benchmarks.stops",
+    "load": "benchmarks.load",
     "growth": "benchmarks.growth",
     "limits": "benchmarks.limits",
     "vector": "benchmarks.vector",

@@ -90,6 +90,7 @@ class ClientSession:
         seat.wants = frozenset({"init", "act", "result"})
         self._last = start.number
         seat.reply()
+        seat.use_arrivals(self._pipe.age_ns)
         with suppress(trio.EndOfChannel):
             while True:
                 envelope = await seat.turn()

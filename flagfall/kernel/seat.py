@@ -9,7 +9,7 @@ Rule 4: an agent busy with one envelope up to its hard limit is disqualified, wh
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of its next request starts when it takes that.
 Rule 6: time lost to others is not charged. If a turn seems late on a host that stalled meanwhile, the verdict
-    waits for one grace period, and not for a second one (`flagfall.timing.grace`).
+    waits once for an answer that may lie unread (`flagfall.timing.grace`).
 """
 
 from __future__ import annotations
@@ -214,13 +214,22 @@ class Seat:
         return None if self.task is None else spaces_of(self.task, self.number)
 
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
-        """Judge by the agent's own times; delays of the loop are not the agent's.
+        """Judge an agent in a thread by its own times; delays of the loop are not the agent's.
 
         Args:
             agent_times: see `flagfall.timing.turn_clock.TurnClock`.
         """
         self.clock.agent_times = agent_times
-        self.clock.feels_loop = False
+        self.clock.place = "thread"
+
+    def use_arrivals(self, answer_age: Callable[[], int | None]) -> None:
+        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them.
+
+        Args:
+            answer_age: see `flagfall.timing.turn_clock.TurnClock`.
+        """
+        self.clock.answer_age = answer_age
+        self.clock.place = "outside"
 
     # The agent's side.
 
@@ -366,8 +375,8 @@ class Seat:
         """Judge the turn whose time has come, or so it seemed.
 
         A deadline is set on the wall, when a turn starts. What the host lost since puts it off, so the clock
-        is read again here, and the deadline moved if there is time left. Then the one grace period comes, if
-        an answer may lie unheard. Only then the turn is judged.
+        is read again here, and the deadline moved if there is time left. Then the verdict waits once, if an
+        answer may lie unread. Only then the turn is judged.
         """
         channel, clock = self._channel, self.clock
         if channel.closed or clock.busy_since_ns is None:

@@ -14,8 +14,8 @@ from typing import Final
 from flagfall.timing.durations import MS
 
 GRACE_NS: Final = 5 * MS
-"""The time after its deadline in which an agent may still be heard where the host stalled: a few time
-slices of a busy machine, since an idle one does not stall."""
+"""The time after a deadline in which an answer may still be read where the host stalled: a few time slices of
+a busy machine, since an idle one does not stall."""
 
 HEARING_PASSES: Final = 3
 """The least number of passes of the loop: one reads what lies ready, two more bring it through tasks of an

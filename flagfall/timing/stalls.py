@@ -5,24 +5,30 @@ turn is the one that ran. The time between two looks at the clock (a step of a t
 between them) is divided, where it was long, by the host's own counters (`flagfall.timing.host_meter`):
 
 - The process was stopped: lost for every agent.
-- The thread could run and was not run, because the machine is loaded: lost for the agents whose tasks run
-  next, because those were ready and waited. An agent that had nothing to do then has lost nothing; if each
-  such delay were credited to all, the deadlines of a loaded machine would move on with every delay.
-- The rest of a step is its task's own doing: lost for every agent but the one to which the task belongs. The
-  rest of a wait that ended too late is the host's doing: lost for every agent.
+- The thread could run and was not run, because the machine is loaded: lost for the agents in the loop whose
+  tasks run next, because those were ready and waited. An agent that had nothing to do then has lost nothing;
+  if each such delay were credited to all, the deadlines of a loaded machine would move on with every delay.
+- The rest of a step is its task's own doing: lost for every other agent in the loop or in a thread, which may
+  have waited for the GIL. The rest of a wait that ended too late is the host's doing: lost for every agent in
+  the loop.
+
+An agent outside the process goes on meanwhile. What delays it is the delivery of its turn and the reading of
+its answer, which its clock leaves out (`flagfall.timing.turn_clock`).
 """
 
 from __future__ import annotations
 
-__all__ = ["NO_COST", "STALL_NS", "StallLedger", "StallMonitor", "StepCost"]
+__all__ = ["NO_COST", "STALL_NS", "Place", "StallLedger", "StallMonitor", "StepCost"]
 
 from collections import deque
-from typing import Final, NamedTuple, Protocol
+from inspect import CORO_CLOSED, getcoroutinestate
+from math import isfinite
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import trio
 
 from flagfall.timing.clocks import NowNs
-from flagfall.timing.durations import NEVER_NS
+from flagfall.timing.durations import NEVER_NS, S
 from flagfall.timing.host_meter import HostMeter
 
 STALL_NS: Final = 2_000_000
@@ -32,9 +38,17 @@ normal."""
 _SAMPLE_NS: Final = 5_000_000
 """The greatest age of counters before they are read again, which takes 2 us."""
 
+_LOADED_NS: Final = S
+"""For so long after a delay by load the machine counts as loaded."""
+
 _RECENT_STALLS: Final = 64
 """At most this many are kept one by one: more than there are while an answer of a thread is on its way
 (each takes 2 ms)."""
+
+
+Place: TypeAlias = Literal["loop", "thread", "outside"]
+"""Where an agent runs, which decides what delays it: in the event loop, in another thread of the process, or
+outside of the process."""
 
 
 class Blockable(Protocol):
@@ -47,8 +61,11 @@ class Blockable(Protocol):
     load_seen_ns: int
     """The ledger's `load_ns` up to which that is reckoned."""
 
-    feels_loop: bool
-    """True if it is held up by what delays the loop alone."""
+    place: Place
+    """Where it runs."""
+
+    alarm: tuple[int, int]
+    """The `id` of its task that ran last on a loaded machine, and the time at which that wakes by itself."""
 
     @property
     def clock_began_ns(self) -> int:
@@ -78,6 +95,7 @@ class StallLedger:
         lost_ns: the sum of all stalls so far.
         load_ns: the sum of all delays by load so far.
         load_ended_ns: when the latest of them ended.
+        delay_ended_ns: when the loop could run again after whatever delayed it last.
         load_floor_ns: the delays up to here are credited; later ones will be, to each agent whose task runs.
         last: the agent of the latest one; `None` for the host.
         step_began_ns: when the step that runs now began, which is when the step or wait before it ended, so
@@ -88,6 +106,7 @@ class StallLedger:
         self.lost_ns: int = 0
         self.load_ns: int = 0
         self.load_ended_ns: int = 0
+        self.delay_ended_ns: int = 0
         self.load_floor_ns: int = 0
         self.step_began_ns = NEVER_NS
         self.last: Blockable | None = None
@@ -126,15 +145,15 @@ class StallLedger:
             stopped: the whole process was stopped, not the loop alone.
         """
         self.lost_ns += lost_ns
+        self.delay_ended_ns = now_ns
         self.last = agent
         if agent is not None:
             agent.not_lost_ns += lost_ns
         # An agent that blocks may hold the GIL, and so hold up threads as well.
         if stopped or agent is not None:
             self._recent.append((now_ns - lost_ns, now_ns, agent))
-            return
         for owner in self._owners.values():
-            if not owner.feels_loop:
+            if owner is not agent and not _is_delayed(owner, agent, stopped=stopped):
                 owner.not_lost_ns += lost_ns
 
     def lost_between(self, began_ns: int, ended_ns: int, agent: Blockable) -> int:
@@ -148,21 +167,34 @@ class StallLedger:
         return sum(
             max(0, min(until_ns, ended_ns) - max(since_ns, began_ns))
             for since_ns, until_ns, cause in self._recent
-            if cause is not agent
+            if cause is not agent and _is_delayed(agent, cause, stopped=cause is None)
         )
 
     def book_load(self, load_ns: int, now_ns: int) -> None:
         """Enter a delay by load that is over now."""
         self.load_ns += load_ns
-        self.load_ended_ns = now_ns
+        self.load_ended_ns = self.delay_ended_ns = now_ns
         self.last = None
 
-    def credit_load(self, agent: Blockable) -> None:
-        """Credit an agent whose task runs with the delays that it has waited for in its turn."""
+    def credit_load(self, agent: Blockable, task: trio.lowlevel.Task) -> None:
+        """Credit an agent whose task runs with the delays that it has waited for in its turn.
+
+        Args:
+            agent: the agent.
+            task: its task that runs. If that slept meanwhile, it waited from the end of its sleep on.
+        """
         held_up_ns = self.load_ns - max(agent.load_seen_ns, self.load_floor_ns)
-        if held_up_ns > 0 and agent.feels_loop and self.load_ended_ns > agent.clock_began_ns:
-            agent.not_lost_ns -= held_up_ns
+        if held_up_ns > 0 and agent.place == "loop":
+            sleeper, woken_ns = agent.alarm
+            ready_ns = woken_ns if sleeper == id(task) and woken_ns < self.load_ended_ns else 0
+            waited_ns = self.load_ended_ns - max(ready_ns, agent.clock_began_ns)
+            agent.not_lost_ns -= max(0, min(held_up_ns, waited_ns))
         agent.load_seen_ns = max(agent.load_seen_ns, self.load_ns)
+
+
+def _is_delayed(agent: Blockable, cause: Blockable | None, *, stopped: bool) -> bool:
+    """Return whether a stall delays an agent: a stop, or what another agent or the host (`None`) does."""
+    return stopped or agent.place == "loop" or (agent.place == "thread" and cause is not None)
 
 
 class StallMonitor(trio.abc.Instrument):
@@ -228,8 +260,12 @@ class StallMonitor(trio.abc.Instrument):
             self._enter_stop(cost.stopped_ns, now_ns)
             now_ns = self._enter_measurement(now_ns, cost.stopped_ns)
             self._meter.sample(now_ns)
-        if self._is_loaded and (owner := ledger.owner_of(task)) is not None:
-            ledger.credit_load(owner)
+        if now_ns - ledger.load_ended_ns < _LOADED_NS and (owner := ledger.owner_of(task)) is not None:
+            if self._is_loaded:
+                ledger.credit_load(owner, task)
+            if getcoroutinestate(task.coro) != CORO_CLOSED:
+                left = trio.current_effective_deadline() - trio.current_time()
+                owner.alarm = id(task), now_ns + int(left * S) if isfinite(left) else NEVER_NS
         ledger.step_began_ns = now_ns
 
     def cost_of_this_step(self, now_ns: int) -> StepCost:

@@ -30,7 +30,7 @@ from flagfall.timing.deadlines import Deadline
 from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.elapsed_timer import ElapsedTimer
 from flagfall.timing.grace import GRACE_NS, Grace
-from flagfall.timing.stalls import STALL_NS
+from flagfall.timing.stalls import STALL_NS, Place
 
 if TYPE_CHECKING:
     from flagfall.timing.clocks import NowNs
@@ -43,8 +43,14 @@ CPU_WALL_FACTOR: Final = 10
 the host lost: an agent that sleeps uses no CPU time, and must not stop the match."""
 
 HEARING_NS: Final = 1_000_000_000
-"""Maximum delivery time of an answer from a thread; one that arrives later counts from its arrival. Delivery
-takes a few passes of the loop."""
+"""Maximum time from the moment when an answer was made, or arrived, to its reading; one that is read later
+counts from its reading. It takes a few passes of the loop."""
+
+ARRIVAL_ERROR_NS: Final = 20_000_000
+"""The most by which the kernel's time of an arrival is too early: its coarse clock is behind by a tick of at
+most 10 ms, and on an idle machine by some ticks."""
+
+_NO_ALARM: Final = (0, NEVER_NS)
 
 LOOK_AGAIN_NS: Final = 1_000
 """CPU time passes more slowly than wall-clock time, so the agent may have some left: look again, without
@@ -58,7 +64,7 @@ class Reading(NamedTuple):
         spent_ns: time used of the turn.
         credit_ns: time that the host lost while the turn ran; not in `spent_ns`.
         busy_ns: for how long the agent has been busy without an answer.
-        grace_ns: grace period in which an answer may arrive, on a host that stalled; else 0.
+        grace_ns: grace period for an answer whose arrival is unknown, on a host that stalled; else 0.
     """
 
     spent_ns: int
@@ -127,12 +133,17 @@ class TurnClock(Deadline):
         grace: the grace period of the turn.
         timer: the agent's view of this clock.
         cpu_clock: returns the CPU time of the agent, for time controls on the CPU clock; set by its host.
+        place: where the agent runs.
         agent_times: for an agent that uses this process's clock (in a thread), its host's function that
             returns when it took the turn of a number and when its answer was made, each `None` if it has not.
-            The turn is judged by these times, or by the arrival of the answer where they are unknown.
+            The turn is judged by these times, or by when the answer is read where they are unknown.
+        answer_age: for an agent outside the process, its host's function that returns how many nanoseconds
+            ago the answer that was read last has arrived, `None` if that is unknown.
+        sent_ns: when the host of an agent outside the process sent it the turn; earlier for a turn that was
+            not sent at once, because the agent was busy with another.
         not_lost_ns: the part of the ledger's stalls that this agent did not lose (kept by the ledger).
         load_seen_ns: the ledger's sum of delays by load that is taken into account in `not_lost_ns`.
-        feels_loop: true if delays of the loop alone delay the agent.
+        alarm: when the agent's task wakes by itself (kept by the watch, on a loaded machine).
     """
 
     __slots__ = (
@@ -152,11 +163,12 @@ class TurnClock(Deadline):
         "_when_due",
         "abort_ns",
         "agent_times",
+        "alarm",
+        "answer_age",
         "budget",
         "busy_since_ns",
         "cpu_clock",
         "fast_path_until_ns",
-        "feels_loop",
         "grace",
         "is_flat",
         "is_overrun",
@@ -164,6 +176,8 @@ class TurnClock(Deadline):
         "load_seen_ns",
         "not_lost_ns",
         "phase",
+        "place",
+        "sent_ns",
         "started_ns",
         "timer",
     )
@@ -177,10 +191,13 @@ class TurnClock(Deadline):
         self.timer: ElapsedTimer = ElapsedTimer(keeper.now)
         self.grace: Grace = Grace()
         self.cpu_clock: NowNs | None = None
+        self.place: Place = "loop"
         self.agent_times: Callable[[int], tuple[int | None, int | None]] | None = None
+        self.answer_age: Callable[[], int | None] | None = None
+        self.sent_ns: int = 0
         self.not_lost_ns: int = 0
         self.load_seen_ns: int = 0
-        self.feels_loop: bool = True
+        self.alarm: tuple[int, int] = _NO_ALARM
         self._when_due = when_due
         self._keeper = keeper
         self._now = keeper.now
@@ -328,11 +345,15 @@ class TurnClock(Deadline):
             number: the number of the turn.
             busy_since_ns: since when the agent was busy.
         """
-        spent_ns, credit_ns = self.spent(now_ns, number)
-        busy_ns = spent_ns if busy_since_ns == self.started_ns else self._busy(now_ns, busy_since_ns)[0]
+        is_outside = self.place == "outside"
+        arrived_ns = self._arrival(now_ns, self.started_ns) if is_outside else None
+        spent_ns, credit_ns = self.spent(now_ns, number, arrived_ns)
+        busy_ns = spent_ns
+        if busy_since_ns != self.started_ns:
+            busy_ns = self._busy(now_ns if arrived_ns is None else arrived_ns, busy_since_ns)[0]
         is_over = is_late(spent_ns, self.limit_ns) or is_late(busy_ns, self._busy_hard_ns)
-        grace_ns = GRACE_NS if is_over and self.may_lie_unheard(now_ns, credit_ns) else 0
-        return Reading(spent_ns, credit_ns, busy_ns, grace_ns)
+        is_unsure = is_over and is_outside and arrived_ns is None and self.may_lie_unheard(now_ns, credit_ns)
+        return Reading(spent_ns, credit_ns, busy_ns, GRACE_NS if is_unsure else 0)
 
     def read_when_due(self, now_ns: int, number: int | None) -> tuple[Reading, int, int]:
         """Read the clock when a limit seems to be reached.
@@ -359,12 +380,23 @@ class TurnClock(Deadline):
         limit_ns = self.limit_ns if self.abort_ns >= NEVER_NS else max(self.limit_ns, self.abort_ns)
         return Reading(spent_ns, credit_ns, busy_ns), min(hard_left_ns, limit_ns - spent_ns), hard_left_ns
 
-    def spent(self, now_ns: int, number: int) -> tuple[int, int]:
-        """Return the time that a turn has cost the agent so far, and the time that the host lost of it."""
+    def spent(self, now_ns: int, number: int, arrived_ns: int | None = None) -> tuple[int, int]:
+        """Return the time that a turn has cost the agent so far, and the time that the host lost of it.
+
+        Args:
+            now_ns: the present time.
+            number: the number of the turn.
+            arrived_ns: when its answer arrived, from an agent outside; `None` if that is unknown.
+        """
         since_ns = now_ns if self.started_ns is None else self.started_ns
-        if self.agent_times is not None and self.cpu_clock is None:
-            return self._spent_there(now_ns, since_ns, number)
-        return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
+        if self.place == "loop" or self.cpu_clock is not None:
+            return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
+        took_ns, made_ns = self.agent_times(number) if self.agent_times else (self.sent_ns, arrived_ns)
+        began_ns = since_ns if took_ns is None else max(since_ns, took_ns)
+        ended_ns = now_ns if made_ns is None or now_ns - made_ns > HEARING_NS else max(began_ns, made_ns)
+        outside_ns = self._ledger.lost_between(since_ns, began_ns, self)
+        outside_ns += self._ledger.lost_between(ended_ns, now_ns, self)
+        return self._cost(ended_ns, began_ns, self._mark_ns + outside_ns, 0)
 
     def look_again_in(self, left_ns: int, now_ns: int) -> None:
         """Fire again when the remaining time will be over, at the earliest by wall-clock time."""
@@ -372,13 +404,15 @@ class TurnClock(Deadline):
 
     def may_lie_unheard(self, now_ns: int, credit_ns: int) -> bool:
         """Return true if the host stalled in the open turn, so an answer may be ready but not received."""
-        if self.agent_times is not None or self.cpu_clock is not None:
-            return False  # it is known when it came, or it makes no difference
-        if credit_ns or self._ledger.load_ended_ns > self.clock_began_ns:
+        if self.place == "thread" or self.cpu_clock is not None:
+            return False  # it is known whether it was made, or it makes no difference
+        ledger = self._ledger
+        is_outside = self.place == "outside"  # it goes on while another agent holds up the loop
+        if credit_ns or (ledger.delay_ended_ns if is_outside else ledger.load_ended_ns) > self.clock_began_ns:
             return True
-        if now_ns - self._ledger.step_began_ns <= STALL_NS:
+        if now_ns - ledger.step_began_ns <= STALL_NS:
             return False
-        return self._keeper.cost_of_this_step(now_ns).load_ns > 0
+        return is_outside or self._keeper.cost_of_this_step(now_ns).load_ns > 0
 
     def is_answer_under_way(self, now_ns: int, number: int) -> bool:
         """Return whether an agent with times of its own has made the answer that is waited for."""
@@ -391,15 +425,21 @@ class TurnClock(Deadline):
     def _current_hard_ns(self) -> int:
         return self._busy_hard_ns if self._overrun_hard_ns is None else self._overrun_hard_ns
 
-    def _spent_there(self, now_ns: int, since_ns: int, number: int) -> tuple[int, int]:
-        """Compute the cost from the agent's own times, without the delivery of turn and answer."""
-        assert self.agent_times is not None
-        took_ns, made_ns = self.agent_times(number)
-        began_ns = since_ns if took_ns is None else max(since_ns, took_ns)
-        ended_ns = now_ns if made_ns is None or now_ns - made_ns > HEARING_NS else max(began_ns, made_ns)
-        outside_ns = self._ledger.lost_between(since_ns, began_ns, self)
-        outside_ns += self._ledger.lost_between(ended_ns, now_ns, self)
-        return self._cost(ended_ns, began_ns, self._mark_ns + outside_ns, 0)
+    def _arrival(self, now_ns: int, since_ns: int | None) -> int | None:
+        """Return when the answer that was read last has arrived; `None` if that is unknown.
+
+        An answer from before its turn began shows that the system keeps no such time here, or that its clock
+        was set.
+
+        Args:
+            now_ns: the present time.
+            since_ns: when its turn began; `None` for this moment.
+        """
+        since_ns = now_ns if since_ns is None else since_ns
+        age_ns = None if self.answer_age is None else self.answer_age()
+        if age_ns is None or age_ns > now_ns - since_ns + ARRIVAL_ERROR_NS:
+            return None
+        return min(now_ns, max(since_ns, now_ns - age_ns))
 
     def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
         """Return for how long the agent has been busy, and the time that the host lost of that."""
@@ -415,14 +455,14 @@ class TurnClock(Deadline):
     def _credit(self, now_ns: int, wall_ns: int, mark_ns: int) -> int:
         """Return the part of a span of wall-clock time that ends now which the host lost."""
         ledger = self._ledger
-        if ledger.load_ns > self.load_seen_ns and ledger.owner_of(current_task()) is self:
-            ledger.credit_load(self)  # what held up the step that runs; at its end it would be too late
+        if ledger.load_ns > self.load_seen_ns and ledger.owner_of(task := current_task()) is self:
+            ledger.credit_load(self, task)  # what held up the step that runs; at its end it would be too late
         lost_ns = ledger.lost_ns - self.not_lost_ns - mark_ns
         if now_ns - ledger.step_began_ns > STALL_NS:
             # The step that runs now is not in the ledger yet. What it took itself is its agent's own doing,
             # so only what the host took of it is credited.
             step = self._keeper.cost_of_this_step(now_ns)
-            lost_ns += step.stopped_ns + (step.load_ns if self.feels_loop else 0)
+            lost_ns += step.stopped_ns + (step.load_ns if self.place == "loop" else 0)
         # A loss that overlaps the span only in part may be more than the span.
         return max(0, min(wall_ns, lost_ns))
 
@@ -431,7 +471,7 @@ class TurnClock(Deadline):
         cost = self._keeper.cost_of_this_step(now_ns)
         owner = self._ledger.owner_of(current_task())
         if owner is self:
-            return cost.stopped_ns + (cost.load_ns if self.feels_loop else 0)
+            return cost.stopped_ns + (cost.load_ns if self.place == "loop" else 0)
         self.load_seen_ns = self._ledger.load_ns + cost.load_ns
-        is_felt = self.feels_loop or owner is not None
+        is_felt = self.place == "loop" or (self.place == "thread" and owner is not None)
         return cost.stopped_ns + (cost.own_ns if is_felt else 0)

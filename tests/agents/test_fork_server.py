@@ -103,7 +103,9 @@ async def test_agents_that_play_at_once_share_a_server_and_nothing_else(tmp_path
     assert len(told) == 3
     assert len({each["server"] for each in told}) == 1
     for each in told:
-        assert each["fds"] == ["/dev/null", "pipe", "pipe", "pipe", "pipe"]  # 0, 1, 2 and the agent's two
+        # 0, 1, 2 and the agent's two, of which one has had a name
+        names = [name.rpartition("/")[2] for name in each["fds"]]
+        assert names == ["null", "pipe (deleted)", "pipe", "pipe", "pipe"]
         assert each["argv"] == ["__main__.py"]
         assert each["session"]
         assert each["threads"] == 1

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import socket
+import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -832,3 +835,42 @@ async def test_an_agent_of_the_kit_is_told_that_its_line_was_lost(port: int):
 async def test_the_cpu_time_of_another_host_is_not_known(port: int):
     with pytest.raises(UsageError, match="clock=cpu"):
         hosted("tcp", port).check(TimeControl.parse("act=1s clock=cpu"))
+
+
+# When an answer arrives.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", [*SCHEMES, "process", "cmd"])
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.02, "on time"), (0.75, "late")])
+async def test_an_answer_counts_from_when_it_arrives_however_late_the_loop_reads_it(
+    scheme: str, seconds: float, verdict: str, port: int, certificates: Any, tmp_path: Path
+):
+    """The loop stands still beyond the limit while the agent thinks; neither error of a host is made."""
+    begun = trio.Event()
+
+    def act(observation: int) -> int:
+        time.sleep(seconds if observation == 1 else 0)
+        return 7
+
+    async def stand_still() -> None:
+        await begun.wait()
+        await trio.sleep(0.05)
+        time.sleep(0.9)  # noqa: ASYNC251 - that is what is shown
+
+    def look(event: Any) -> None:
+        if getattr(event, "turn", None) == 0:
+            begun.set()
+
+    clients: list[Client] = [stand_still]
+    file = tmp_path / "agent.py"
+    think = f"time.sleep({seconds} if observation == 1 else 0)"
+    file.write_text(f"import time\ndef act(observation):\n    {think}\n    return 7\n")
+    if scheme in SCHEMES:
+        host: Any = hosted(scheme, port, certificates["host"])
+        clients.append(partial(guest, invited(scheme, port, certificates["authority"]), act))
+    else:
+        command = shlex.join([sys.executable, "-m", "flagfall", "agent", "serve", f"{file}:act"])
+        host = host_agent(f"{file}:act" if scheme == "process" else f"cmd:{command}")
+    played = await match(CountTask(3), host, *clients, control="start=20s act=600ms/20s", sinks=[look])
+    assert played.verdicts() == ["on time", verdict, "on time"]

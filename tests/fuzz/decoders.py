@@ -80,6 +80,9 @@ class Memory:
     async def read(self) -> bytes:
         return next(self._parts, b"")
 
+    def age_ns(self) -> int | None:
+        return None
+
     def close(self) -> None:
         """Nothing is open."""
 

@@ -77,7 +77,7 @@ async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
     played = await stall_while(lambda: play_here(CountTask(15), agent, control=control), 0.025, stall)
     assert played.verdicts() == ["on time"] * 15
     stalls = [e for e in played.events if isinstance(e, StallSeen)]
-    if kind != "thread":  # a thread goes on meanwhile, and when it answered is known
+    if kind == "task":  # the others go on meanwhile, and when they answered is known
         assert played.stats().credit_ns > 150 * MS
         assert stalls
     assert all(seen.seat is None for seen in stalls)
@@ -269,4 +269,4 @@ def test_a_program_that_is_suspended_charges_nobody(agent_file: Any, in_process:
             time.sleep(0.06)
         late, credit_ns = map(int, program.stdout.readline().split())
     assert late == 0
-    assert credit_ns > 100 * MS
+    assert in_process or credit_ns > 100 * MS  # a process is not stopped, and when it answered is known

@@ -107,20 +107,90 @@ async def test_what_others_take_before_the_deadline_is_given_back_once(stalls: t
     assert host.verdict[:2] == (LIMIT_NS + lost_ns + in_grace_ns, "late")
 
 
+def outside(age_ms: float | None, load_ms: float = 0, control: str = "act=40ms/20s") -> ScriptedHost:
+    """A seat whose agent is a process, with a turn that was posted at 0, and a loop that load delayed.
+
+    Args:
+        age_ms: how long ago the answer that is read has arrived; `None` if that is unknown.
+        load_ms: the delay, at the very beginning.
+        control: the seat's time control.
+    """
+    host = ScriptedHost(control)
+    host.seat.use_arrivals(lambda: None if age_ms is None else int(age_ms * MS))
+    host.post()
+    host.seat._channel.receive_nowait()
+    if load_ms:
+        host.ledger.book_load(int(load_ms * MS), int(load_ms * MS))
+    return host
+
+
 @pytest.mark.parametrize(
-    ("answered_ms", "verdict"), [(20, "on time"), (44.9, "on time"), (45, "late"), (50, "late")]
+    ("read_ms", "age_ms", "verdict", "spent_ms"),
+    [
+        (39, 0, "on time", 39),
+        (90, 51, "on time", 39),  # it lay unread
+        (90, 50, "late", 40),
+        (46, 0, "late", 46),  # the machine is loaded, and the agent is late all the same
+        (46, 5, "late", 41),
+        (50, 55, "on time", 0),  # the kernel's time of the arrival is in ticks
+        (44.9, 1000, "on time", 44.9),  # no time of the arrival, but of when the pipe was opened: unknown
+        (44.9, -3, "late", 44.9),
+        (44.9, None, "on time", 44.9),
+        (45, None, "late", 45),
+    ],
 )
-async def test_a_reply_in_the_grace_period_is_in_time_and_one_after_it_is_not(
-    answered_ms: float, verdict: str
+async def test_an_agent_outside_is_judged_by_when_its_answer_arrived(
+    read_ms: float, age_ms: float | None, verdict: str, spent_ms: float
 ):
+    host = outside(age_ms, load_ms=3)
+    host.now_ns = int(read_ms * MS)
+    host.seat.reply(7)
+    assert host.verdict == (host.now_ns, verdict, int(spent_ms * MS))
+
+
+@pytest.mark.parametrize("answered_ms", [40, 44.9])
+async def test_an_agent_in_the_loop_has_no_time_beyond_what_it_lost(answered_ms: float):
     host = ScriptedHost()
     host.post()
     host.seat._channel.receive_nowait()
     host.ledger.book_load(3 * MS, 3 * MS)
     host.now_ns = int(answered_ms * MS)
     host.seat.reply(7)
-    assert host.verdict is not None
-    assert host.verdict[1] == verdict
+    assert host.verdict == (host.now_ns, "late", host.now_ns)
+
+
+async def test_an_agent_outside_has_its_time_from_when_its_turn_was_sent():
+    host = outside(0)
+    host.seat.clock.sent_ns = 8 * MS
+    host.now_ns = 47 * MS
+    host.seat.reply(7)
+    assert host.verdict == (host.now_ns, "on time", 39 * MS)
+
+
+@pytest.mark.parametrize(("cause", "spent_ms"), [("host", 45), ("agent", 45), ("stop", 15)])
+async def test_an_agent_outside_loses_what_a_stop_takes_and_not_what_delays_the_loop(
+    cause: str, spent_ms: float
+):
+    host = outside(0)
+    task: Any = Task()
+    host.ledger.register(task, host.seat.clock)
+    other: Any = Agent() if cause == "agent" else None
+    host.ledger.book(30 * MS, other, 40 * MS, stopped=cause == "stop")
+    host.now_ns = 45 * MS
+    host.seat.reply(7)
+    assert host.verdict == (host.now_ns, "late" if spent_ms > 40 else "on time", int(spent_ms * MS))
+
+
+async def test_a_verdict_waits_for_an_answer_that_may_lie_unread_however_the_loop_was_delayed():
+    host = outside(51)
+    task: Any = Task()
+    host.ledger.register(task, host.seat.clock)
+    host.ledger.book(50 * MS, None, 90 * MS)
+    host.now_ns = 90 * MS
+    host.seat.fire(host.now_ns)
+    assert host.verdict is None
+    host.seat.reply(7)
+    assert host.verdict == (host.now_ns, "on time", 39 * MS)
 
 
 def test_the_next_deadline_has_a_grace_period_of_its_own():
@@ -240,14 +310,23 @@ class ScriptedMeter:
 
 
 class Agent:
-    feels_loop = True
+    place: Any = "loop"
 
     def __init__(self) -> None:
         self.not_lost_ns = self.load_seen_ns = self.clock_began_ns = 0
+        self.alarm = 0, NEVER_NS
+
+
+async def _nothing() -> None:
+    """End at once."""
 
 
 class Task:
     parent_nursery = None
+
+    def __init__(self) -> None:
+        self.coro = _nothing()
+        self.coro.close()
 
 
 class Loop:
@@ -307,6 +386,23 @@ def test_a_wake_that_load_delayed_is_credited_to_the_agents_that_run_then():
     loop.step(0, 1)
     loop.step(1, 1)  # it became ready meanwhile
     assert loop.credits_ms() == [20, 20]
+
+
+@pytest.mark.parametrize(("woken_ms", "credit_ms"), [(5, 20), (10, 20), (24, 6), (31, 20)])
+def test_an_agent_that_slept_when_the_delay_began_has_waited_since_it_woke(woken_ms: int, credit_ms: int):
+    loop = Loop()
+    loop.agents[0].alarm = id(loop.tasks[0]), woken_ms * MS
+    loop.wait(10, 30, load_ms=20)
+    loop.step(0, 1)
+    assert loop.credits_ms() == [credit_ms, 0]
+
+
+def test_a_delay_that_began_before_the_turn_is_credited_from_its_beginning_on():
+    loop = Loop()
+    loop.agents[0].clock_began_ns = 25 * MS
+    loop.wait(10, 30, load_ms=20)
+    loop.step(0, 1)
+    assert loop.credits_ms() == [5, 0]
 
 
 def test_an_agent_that_has_nothing_to_do_then_loses_nothing():

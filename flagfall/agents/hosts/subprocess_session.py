@@ -105,6 +105,7 @@ async def play_in_subprocess(
     async def play(supervised: SupervisedProcess, pipe: PipeStream) -> None:
         channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, agent)
         await session.start(channel)
+        seat.use_arrivals(channel.age_ns)
         if seat.budget.control.clock == "cpu":
             seat.cpu_clock = supervised.cpu_clock()
         await session.play(channel)

@@ -25,6 +25,7 @@ import trio
 from flagfall.agents.process.forced_end import AgentReport
 from flagfall.agents.process.supervisor import status_of
 from flagfall.errors import FlagfallError
+from flagfall.kernel.channels.pipes import open_stamped_pipe
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")
 """The program that plays a Python agent; with `--check SPEC` it only loads one."""
@@ -380,8 +381,8 @@ class _Ends:
 
     def __enter__(self) -> Self:
         try:
-            for is_input in (True, False, False):
-                reading, writing = os.pipe2(os.O_CLOEXEC)
+            for is_input, is_stamped in ((True, False), (False, True), (False, False)):
+                reading, writing = open_stamped_pipe() if is_stamped else os.pipe2(os.O_CLOEXEC)
                 self.ours.append(writing if is_input else reading)
                 self.theirs.append(reading if is_input else writing)
             self.connection, theirs = socket.socketpair()

@@ -42,7 +42,7 @@ from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandbo
 from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import show_hint
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream
+from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream, open_stamped_pipe
 from flagfall.kernel.seat import Seat
 from flagfall.timing import NowNs, process_cpu_clock
 from flagfall.timing.durations import S
@@ -186,6 +186,7 @@ async def _execute(
     words, sandbox = [*command], None
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     report = AgentReport(reading)
+    answers, output = open_stamped_pipe() if stdout == subprocess.PIPE else (-1, stdout)
     try:
         if isolation.kind == "sandbox":
             sandbox = sandboxed(words, [*shown, *isolation.readable], isolation.limits)
@@ -194,17 +195,23 @@ async def _execute(
         process = await trio.lowlevel.open_process(
             [sys.executable, "-I", "-S", supervisor.__file__, *settings, "--", *words],
             stdin=stdin,
-            stdout=stdout,
+            stdout=output,
             stderr=subprocess.PIPE,
             start_new_session=True,
             pass_fds=(writing, *(sandbox.descriptors if sandbox else ())),
             env=isolation.environment(TMP if isolation.kind == "sandbox" else folder),
         )
+        if answers >= 0:
+            process.stdout = trio.lowlevel.FdStream(answers)
     except BaseException:
         report.close()
+        if answers >= 0:
+            os.close(answers)
         raise
     finally:
         os.close(writing)
+        if answers >= 0:
+            os.close(output)
         if sandbox:
             sandbox.close()
     return SupervisedProcess(process, folder, group, report, tuple(shown) if sandbox else ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["CLOSE_SECONDS", "MessageStream", "ProtocolChannel", "WireSession", "describe_spaces"]
 
 import itertools
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -74,6 +75,9 @@ class MessageStream(Protocol):
     def receive_nowait(self) -> bytes | None:
         """Return the next message if it is there."""
 
+    def age_ns(self) -> int | None:
+        """Return how long ago the input that was read last has arrived; `None` if that is unknown."""
+
     def allow(self, max_bytes: int) -> None:
         """Set the longest message that is accepted from now on."""
 
@@ -89,11 +93,16 @@ class ProtocolChannel:
 
     Args:
         stream: the stream, closed with the channel.
+
+    Attributes:
+        age_ns: returns how long ago the message that was received last has arrived; `None` if that is
+            unknown.
     """
 
     def __init__(self, stream: MessageStream) -> None:
         self._stream = stream
         self._encoding: Encoding = "json"
+        self.age_ns: Callable[[], int | None] = stream.age_ns
 
     def choose(self, encoding: Encoding) -> None:
         """Use an encoding for all messages that follow.
@@ -234,6 +243,7 @@ class WireSession:
         self._match = match
         self.is_up: bool = False
         self._taken: Envelope | None = None
+        self._idle_ns = 0  # when the agent's last answer was read
         self._sent_spaces: Spaces | None = None
         self._spaces_task: TaskRole | None = None
 
@@ -308,12 +318,15 @@ class WireSession:
                 UNSET if envelope.late is None else envelope.late,
                 UNSET if seat.task is self._spaces_task else self._new_spaces(),
             )
+            if timer.started_ns >= self._idle_ns:  # it waited for this turn, and gets it only now
+                clock.sent_ns = now_ns
             if not channel.send_nowait(message):
                 await channel.flush()
             # Where host and agent share a core, the agent runs at once and its answer is there already. That
             # saves a wait, of which this loop makes one at least every `MAX_UNWAITED_NS`.
             answer = channel.receive_nowait() if now_ns - since_ns < MAX_UNWAITED_NS else None
             if type(answer) is Answer and answer.number == number:
+                self._idle_ns = seat.now()
                 if answer.note is not UNSET:
                     seat.note(answer.note)
                 seat.reply(answer.action, number)
@@ -345,6 +358,7 @@ class WireSession:
         for received in itertools.count(1):
             message = await channel.receive() if first is None else first
             first = None
+            self._idle_ns = self._seat.now()
             if isinstance(message, Answer):
                 if message.note is not UNSET:
                     self._seat.note(message.note)

@@ -5,11 +5,32 @@ from __future__ import annotations
 __all__ = ["TlsStream", "tcp_stream", "tls_stream"]
 
 import socket
+from collections.abc import Callable
 from ssl import SSLContext
 
 import trio
 
 from flagfall.kernel.channels.pipes import READ_BYTES, ByteStream, TcpStream
+
+
+class _Transport(trio.abc.Stream):
+    """What TLS is spoken over: a `TcpStream` with the interface of trio."""
+
+    def __init__(self, stream: TcpStream) -> None:
+        self.stream = stream
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await self.stream.write(memoryview(data))
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:  # noqa: ARG002 - trio takes more, too
+        return await self.stream.read()
+
+    async def aclose(self) -> None:
+        self.stream.close()
+        await trio.lowlevel.checkpoint()
 
 
 class TlsStream:
@@ -19,8 +40,9 @@ class TlsStream:
         stream: a connection after its handshake.
     """
 
-    def __init__(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
+    def __init__(self, stream: trio.SSLStream[_Transport]) -> None:
         self._stream = stream
+        self.age_ns: Callable[[], int | None] = stream.transport_stream.stream.age_ns
 
     async def write(self, data: bytes) -> None:
         """Write all of it. If it is cancelled, part may have been sent: close the stream then.
@@ -45,7 +67,7 @@ class TlsStream:
 
     def close(self) -> None:
         """Close the socket."""
-        self._stream.transport_stream.socket.close()
+        self._stream.transport_stream.stream.close()
 
 
 def tcp_stream(stream: trio.SocketStream) -> TcpStream:
@@ -71,13 +93,13 @@ async def tls_stream(
         trio.BrokenResourceError: the other end does not speak TLS, or does not prove its name.
     """
     server = server_hostname is None
-    ours = trio.SocketStream(trio.socket.from_stdlib_socket(socket.socket(fileno=stream.socket.detach())))
+    ours = tcp_stream(stream)
     safe = trio.SSLStream(
-        ours, context, server_hostname=server_hostname, server_side=server, https_compatible=True
+        _Transport(ours), context, server_hostname=server_hostname, server_side=server, https_compatible=True
     )
     try:
         await safe.do_handshake()
     except BaseException:
-        ours.socket.close()
+        ours.close()
         raise
     return TlsStream(safe)

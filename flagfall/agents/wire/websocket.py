@@ -177,6 +177,10 @@ class WebSocketStream:
             if isinstance(event, Message) and event.message_finished:
                 return bytes(whole)
 
+    def age_ns(self) -> int | None:
+        """Return how long ago the input that was read last has arrived; `None` if that is unknown."""
+        return self._pipe.age_ns()
+
     async def _agree_to_close(self, event: CloseConnection) -> None:
         if self._connection.state is ConnectionState.REMOTE_CLOSING:
             with suppress(trio.BrokenResourceError):

@@ -239,12 +239,12 @@ class _LearnerSession:
             connection.awaits_reply = False
         if connection.was_kept:
             await _drop_surplus(connection, lambda _frames: None)
-        if self._is_up:
-            return
-        self._is_up = True
-        self._seat.wants = frozenset({"act", "result"})
-        self._seat.reply()
-        self._seat.cpu_clock = cpu_clock  # from now on: starting is timed by the wall clock, as in a process
+        if not self._is_up:
+            self._is_up = True
+            self._seat.wants = frozenset({"act", "result"})
+            self._seat.reply()
+            self._seat.cpu_clock = cpu_clock  # only now: starting is timed by the wall clock, as in a process
+        self._seat.use_arrivals(connection.age_ns)
 
     async def answer_turns(self, connection: LearnerConnection) -> None:
         """Play until there are no more turns.

@@ -12,6 +12,7 @@ from __future__ import annotations
 __all__ = ["ConnectionLost", "LearnerAdmission", "LearnerConnection"]
 
 import hmac
+from collections.abc import Callable
 from typing import Any, Final
 
 import trio
@@ -53,6 +54,7 @@ class LearnerConnection:
         fd: its descriptor.
 
     Attributes:
+        age_ns: see `flagfall.kernel.channels.pipes.PipeStream.age_ns`.
         awaits_reply: a token was sent, and the reply has not come yet.
         unsent_reward: the reward that the learner has not been sent yet; it is when the connection is closed.
         was_kept: the learner has played a match, and was kept for another.
@@ -62,6 +64,7 @@ class LearnerConnection:
         self.awaits_reply = False
         self.unsent_reward: Any = 0
         self.was_kept = False
+        self.age_ns: Callable[[], int | None] = pipe.age_ns
         self._pipe = pipe
         self._fd = fd
         self._peer = ZmtpPeer()
