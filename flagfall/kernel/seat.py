@@ -353,8 +353,12 @@ class Seat:
         self._referee.replied(self, envelope, value, now_ns, spent_ns, credit_ns, verdict)
 
     def answered_stale(self, envelope: Envelope, value: Any) -> None:
-        """Report the reply to a turn that is not open any more."""
+        """Report the reply to a turn that is not open any more, unless it comes past its hard limit."""
         now_ns = self.now()
+        busy_ns = self.clock.read_stale(now_ns)
+        if busy_ns:  # its deadline is still to be fired: the agent held up the loop, or it is this moment's
+            self._referee.disqualified(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
+            return
         self._referee.replied_stale(self, envelope, value, now_ns, now_ns - self.timer.started_ns)
         self.clock.rest(is_running=self._channel.waiting is not None)
 

@@ -355,6 +355,23 @@ class TurnClock(Deadline):
         is_unsure = is_over and is_outside and arrived_ns is None and self.may_lie_unheard(now_ns, credit_ns)
         return Reading(spent_ns, credit_ns, busy_ns, GRACE_NS if is_unsure else 0)
 
+    def read_stale(self, now_ns: int) -> int:
+        """Return for how long the agent was busy, if that is too long, when it answers a turn that is over.
+
+        It is 0 if it was not too long.
+
+        Args:
+            now_ns: the present time.
+        """
+        since_ns = self.busy_since_ns
+        if since_ns is None:
+            return 0
+        arrived_ns = self._arrival(now_ns, since_ns) if self.place == "outside" else now_ns
+        busy_ns, credit_ns = self._busy(now_ns if arrived_ns is None else arrived_ns, since_ns)
+        is_unsure = arrived_ns is None and self.may_lie_unheard(now_ns, credit_ns)
+        grace_ns = GRACE_NS if is_unsure else 0
+        return busy_ns if is_late(busy_ns, self._current_hard_ns + grace_ns) else 0
+
     def read_when_due(self, now_ns: int, number: int | None) -> tuple[Reading, int, int]:
         """Read the clock when a limit seems to be reached.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import trio
 
 from flagfall.kernel.channels.envelope import LateNotice
 from flagfall.timing import MS, S
-from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play
+from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play, play_here
 
 
 def test_soft_limit_plays_nil_and_tells_the_agent():
@@ -266,3 +267,21 @@ def test_an_agent_with_time_limits_of_its_own_is_left_alone():
     played = play(CountTask(300), act)
     assert played.reason == "finished"
     assert played.actions() == [3] * 300
+
+
+@pytest.mark.parametrize(("took_ns", "reason"), [(24_999_999, None), (25_000_000, "late")])
+def test_an_answer_at_the_very_hard_limit_is_too_late(took_ns: int, reason: str | None):
+    played = play(CountTask(3), Sleeper(took_ns / 1e9, 0), control="act=10ms/25ms")
+    assert played.verdicts()[0] == "late"
+    assert [e.reason for e in played.disqualified] == ([reason] if reason else [])
+
+
+async def test_an_agent_that_blocks_the_loop_past_its_hard_limit_is_out_whatever_it_answers():
+    async def blocks(observation: int) -> int:
+        if observation == 0:
+            await trio.sleep(0.03)
+            time.sleep(0.18)  # noqa: ASYNC251 - so no deadline comes before its answer
+        return 1
+
+    played = await play_here(CountTask(3), blocks, control="start=20s act=20ms/200ms")
+    assert [e.reason for e in played.disqualified] == ["late"]
