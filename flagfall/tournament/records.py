@@ -138,6 +138,11 @@ class MatchRecord:
     game_score: float = 0.0
     ticks: int = 0
 
+    @property
+    def is_stalled(self) -> bool:
+        """Return whether a stall of the host affected the match."""
+        return self.why.startswith("stall: ")
+
 
 Records: TypeAlias = Mapping[str, MatchRecord]
 """Records of the matches that count, by match id; void attempts are not among them."""

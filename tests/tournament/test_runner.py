@@ -163,6 +163,32 @@ async def test_a_match_that_always_stalls_counts_in_the_end(tmp_path: Path) -> N
     assert attempts == [1, 2, STALL_ATTEMPTS]
 
 
+async def test_faults_are_no_attempts_that_stalls_affected_and_an_interruption_forgets_none(
+    tmp_path: Path,
+) -> None:
+    """Two lost workers, two stalls and an interruption: the fifth attempt is the third that stalls affect."""
+    plan = small_plan(2)
+
+    class Mixed(Disturbed):
+        async def play(self, attempt: Attempt) -> MatchRecord:
+            self.why = "lost" if attempt.number <= 2 else "stall: seat 0 was late"
+            if attempt.number == 5 and not self.left.pop("resumed", 0):
+                self.left["resumed"] = 1
+                await trio.sleep_forever()
+            return await super().play(attempt)
+
+    engine = Mixed(tmp_path, {"r0-m0-g1": 99}, "")
+    async with trio.open_nursery() as nursery:
+        with open_tournament(plan, tmp_path, resume=False) as store:
+            nursery.start_soon(Run(plan, store, engine, 1).play)
+            await until(lambda: "resumed" in engine.left)
+            nursery.cancel_scope.cancel()
+    with open_tournament(plan, tmp_path, resume=True) as store:
+        await Run(plan, store, engine, 1).play()
+    attempts = [number for name, number, _ in engine.seeds if name == "r0-m0-g1"]
+    assert attempts == [1, 2, 3, 4, 5]
+
+
 async def test_a_match_that_always_fails_ends_the_run(tmp_path: Path) -> None:
     plan = small_plan(2)
 

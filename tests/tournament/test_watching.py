@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.events import Event, SeatDisqualified, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
+from flagfall.events import (
+    Event,
+    ReplyDropped,
+    SeatDisqualified,
+    StallSeen,
+    TaskEnded,
+    TurnPlayed,
+    TurnsPlayed,
+)
 from flagfall.kernel.outcomes import MatchResult, SeatReport, SeatStats
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS
@@ -25,6 +33,11 @@ def stall(at_ms: int, lost_ms: int, seat: int | None = None) -> StallSeen:
     return StallSeen(at_ms * MS, lost_ms * MS, seat)
 
 
+def answered(at_ms: int, turn: int = 3, seat: int = 0) -> ReplyDropped:
+    """The answer to a late turn, which is dropped."""
+    return ReplyDropped(at_ms * MS, seat, turn, "stale")
+
+
 def watch(*events: Event) -> MatchObserver:
     made = MatchObserver(2, CONTROL)
     for event in events:
@@ -40,6 +53,11 @@ def watch(*events: Event) -> MatchObserver:
         (late(100), stall(150, 48)),  # it began within NEAR_NS of the verdict
         (stall(58, 30), late(100)),
         (SeatDisqualified(900 * MS, 0, "late"), stall(901, 20)),
+        (stall(100, 10), late(100), answered(110)),  # it was late by no more than what was lost
+        (stall(80, 6), stall(95, 5), late(100), answered(110)),
+        (late(100), answered(110), stall(105, 10)),
+        (stall(100, 10), late(100), TurnPlayed(130 * MS, 4, 0, 0, 0, 20 * MS)),  # it took the next at 110
+        (stall(100, 10), late(100), late(140), answered(110), answered(300, 4)),
     ],
 )
 def test_a_late_turn_that_coincides_with_a_stall_touches_the_match(events: tuple[Event, ...]) -> None:
@@ -56,18 +74,34 @@ def test_a_late_turn_that_coincides_with_a_stall_touches_the_match(events: tuple
         (stall(50, 10), late(100)),  # long before the turn began
         (late(100), stall(160, 50)),
         (SeatDisqualified(900 * MS, 0, "crashed"), stall(900, 20)),
+        (stall(100, 10), late(100), answered(111)),  # it was late by more than what was lost
+        (stall(100, 10), late(100, spent_ms=45), answered(106)),
+        (late(100), answered(140), stall(103, 5)),
+        (stall(100, 10), late(100), answered(111, seat=1), answered(112, turn=2), answered(113)),
+        (stall(100, 10), late(100), TurnPlayed(131 * MS, 4, 0, 0, 0, 20 * MS)),
+        (stall(100, 10), late(100), SeatDisqualified(1_060 * MS, 0, "gone")),
+        (stall(100, 10), late(100), *(late(200 + n, seat=1) for n in range(70)), answered(150)),
     ],
 )
 def test_what_does_not_touch_it(events: tuple[Event, ...]) -> None:
     assert watch(*events).stalled == ""
 
 
-def record(made: MatchObserver, *, last: int | None = None, seats: int = 2) -> MatchRecord:
+def record(
+    made: MatchObserver, *, last: int | None = None, seats: int = 2, elapsed_ns: int = 7
+) -> MatchRecord:
     tally = SeatStats(reward=3, turns=4)
     reports = tuple(SeatReport(name, None, "", tally) for name in SPEC.entrants[:seats])
-    result = MatchResult("finished", 4, reports, (), 7)
+    result = MatchResult("finished", 4, reports, (), elapsed_ns)
     spec = MatchSpec(SPEC.id, SPEC.entrants[:seats], SPEC.task, SPEC.seed)
     return made.record(spec, 2, result, measure="result", last=last)
+
+
+def test_an_agent_that_was_not_heard_of_again_was_late_to_the_end_of_the_match() -> None:
+    for elapsed_ms, is_touched in ((105, True), (400, False)):
+        made = watch(stall(100, 10), late(100))
+        record(made, elapsed_ns=elapsed_ms * MS)
+        assert bool(made.stalled) is is_touched
 
 
 def test_how_far_beyond_the_limit_late_turns_went() -> None:

@@ -11,7 +11,17 @@ from typing import Final, Literal
 
 import attrs
 
-from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, StallSeen, TaskEnded, TurnPlayed, TurnsPlayed
+from flagfall.events import (
+    MAX_WHOLE,
+    ON_TIME,
+    Event,
+    ReplyDropped,
+    SeatDisqualified,
+    StallSeen,
+    TaskEnded,
+    TurnPlayed,
+    TurnsPlayed,
+)
 from flagfall.kernel.outcomes import MatchResult, SeatStats
 from flagfall.tasks.vgdl.learning_track import TRAINING
 from flagfall.timing import Budget, TimeControl
@@ -59,6 +69,48 @@ class _Instance:
         )
 
 
+@attrs.define(eq=False)
+class _Late:
+    """A late turn or a disqualification by the clock.
+
+    Attributes:
+        what: text for the record.
+        seat: the number of the seat.
+        turn: the number of the turn; `None` for a disqualification.
+        began_ns: when the turn began.
+        ended_ns: when it was judged.
+        over_ns: by how much the agent was late, as far as it is known.
+        lost_ns: the sum of the stalls that coincide with the turn.
+        is_open: the agent was not heard of since, so it may be later still.
+    """
+
+    what: str
+    seat: int
+    turn: int | None
+    began_ns: int
+    ended_ns: int
+    over_ns: int = 0
+    lost_ns: int = 0
+    is_open: bool = True
+
+    def add_stall(self, began_ns: int, ended_ns: int) -> None:
+        """Count a stall if it coincides with the turn."""
+        if began_ns <= self.ended_ns + NEAR_NS and self.began_ns <= ended_ns + NEAR_NS:
+            self.lost_ns += ended_ns - began_ns
+
+    def close(self, heard_ns: int) -> None:
+        """Note that the agent has answered, or what came of it, at this time."""
+        if self.is_open:
+            self.is_open = False
+            self.over_ns += max(0, heard_ns - self.ended_ns)
+
+    def explain(self) -> str:
+        """Return how stalls account for the lateness; nothing if they do not."""
+        if not self.over_ns <= self.lost_ns > 0:
+            return ""
+        return f"{self.what} while the host stalled for {self.lost_ns / MS:.1f} ms"
+
+
 class MatchObserver:
     """Sink for one match; it also takes batches of plain turns.
 
@@ -67,19 +119,18 @@ class MatchObserver:
         control: time control of every seat.
 
     Attributes:
-        stalled: the first late turn or time loss that coincided with a stall of the host; empty if none did.
         stalls: number of stalls of the host so far.
     """
 
     def __init__(self, seats: int, control: TimeControl) -> None:
-        self.stalled: str = ""
         self.stalls: int = 0
+        self._stalled: str = ""
         self._think = [TimeHistogram() for _ in range(seats)]
         self._budgets = [Budget(control) for _ in range(seats)]
         self._over_ns = [0] * seats
         self._seen_ns = [0] * seats
         self._instances: list[_Instance] = []
-        self._lates: deque[tuple[int, int, str]] = deque(maxlen=KEPT)
+        self._lates: deque[_Late] = deque(maxlen=KEPT)
         self._stalls: deque[tuple[int, int]] = deque(maxlen=KEPT)
 
     def __call__(self, event: Event) -> None:
@@ -92,10 +143,13 @@ class MatchObserver:
             self._take_turn(event)
         elif isinstance(event, StallSeen):
             self._take_stall(event)
+        elif isinstance(event, ReplyDropped):
+            self._close_lates(event.seat, event.at_ns, event.turn)
         elif isinstance(event, SeatDisqualified):
+            self._close_lates(event.seat, event.at_ns)
             if event.reason in TIME_LOSSES:
-                began_ns = self._seen_ns[event.seat]
-                self._take_late(began_ns, event.at_ns, f"seat {event.seat} disqualified (late)")
+                what, began_ns = f"seat {event.seat} disqualified (late)", self._seen_ns[event.seat]
+                self._take_late(_Late(what, event.seat, None, began_ns, event.at_ns, is_open=False))
         elif isinstance(event, TaskEnded) and event.ended != "cut":
             self._instances.append(_Instance.of(event))
 
@@ -105,6 +159,7 @@ class MatchObserver:
         Args:
             turns: a batch of them.
         """
+        self._close_lates(0, turns.at_ns[0] - turns.spent_ns[0])
         self._think[0].add_all(turns.spent_ns)
         if not self._budgets[0].flat:
             for spent_ns in turns.spent_ns:
@@ -119,19 +174,37 @@ class MatchObserver:
         if not self._budgets[seat].flat:
             self._budgets[seat].charge("act", spent_ns)
 
+    @property
+    def stalled(self) -> str:
+        """The first late turn, or disqualification by the clock, for which stalls account; empty if none."""
+        return self._stalled or next(filter(None, (late.explain() for late in self._lates)), "")
+
     def _take_turn(self, turn: TurnPlayed) -> None:
+        began_ns = turn.at_ns - turn.spent_ns - turn.credit_ns
         if turn.verdict in _LATE:
-            began_ns = turn.at_ns - turn.spent_ns - turn.credit_ns
-            self._over_ns[turn.seat] += max(0, turn.spent_ns - self._budgets[turn.seat].limit("act"))
-            self._take_late(began_ns, turn.at_ns, f"seat {turn.seat} was late in turn {turn.turn}")
+            over_ns = max(0, turn.spent_ns - self._budgets[turn.seat].limit("act"))
+            self._over_ns[turn.seat] += over_ns
+            what = f"seat {turn.seat} was late in turn {turn.turn}"
+            self._take_late(_Late(what, turn.seat, turn.turn, began_ns, turn.at_ns, over_ns))
+        elif turn.verdict == ON_TIME:
+            self._close_lates(turn.seat, began_ns)
         if turn.verdict != "absent":
             self._charge(turn.seat, turn.spent_ns)
         self._seen_ns[turn.seat] = turn.at_ns
 
-    def _take_late(self, began_ns: int, ended_ns: int, what: str) -> None:
-        self._lates.append((began_ns, ended_ns, what))
-        for stall_began_ns, stall_ended_ns in self._stalls:
-            self._compare(began_ns, ended_ns, what, stall_began_ns, stall_ended_ns)
+    def _take_late(self, late: _Late) -> None:
+        for began_ns, ended_ns in self._stalls:
+            late.add_stall(began_ns, ended_ns)
+        if len(self._lates) == KEPT:
+            self._lates[0].close(late.ended_ns)
+            self._stalled = self._stalled or self._lates[0].explain()
+        self._lates.append(late)
+
+    def _close_lates(self, seat: int, heard_ns: int, turn: int | None = None) -> None:
+        """Note that the agent of a seat was heard: for one of its late turns, or by default for all."""
+        for late in self._lates:
+            if late.seat == seat and turn in {None, late.turn}:
+                late.close(heard_ns)
 
     def _take_stall(self, stall: StallSeen) -> None:
         if stall.seat is not None:  # caused by an agent; the other seats were credited
@@ -139,16 +212,8 @@ class MatchObserver:
         self.stalls += 1
         began_ns = stall.at_ns - stall.lost_ns
         self._stalls.append((began_ns, stall.at_ns))
-        for late_began_ns, late_ended_ns, what in self._lates:
-            self._compare(late_began_ns, late_ended_ns, what, began_ns, stall.at_ns)
-
-    def _compare(
-        self, began_ns: int, ended_ns: int, what: str, stall_began_ns: int, stall_ended_ns: int
-    ) -> None:
-        together = stall_began_ns <= ended_ns + NEAR_NS and began_ns <= stall_ended_ns + NEAR_NS
-        if together and not self.stalled:
-            lost_ms = (stall_ended_ns - stall_began_ns) / MS
-            self.stalled = f"{what} while the host stalled for {lost_ms:.1f} ms"
+        for late in self._lates:
+            late.add_stall(began_ns, stall.at_ns)
 
     def record(
         self,
@@ -168,6 +233,8 @@ class MatchObserver:
             measure: measure of the task, see `seat_scores`.
             last: number of task instances that count, from the end; `None` for all.
         """
+        for seat in range(len(result.seats)):  # an agent that was not heard of since was late to the end
+            self._close_lates(seat, result.elapsed_ns)
         counted = self._instances
         if last is not None:
             counted = [instance for instance in counted if not instance.training][-last:]

@@ -9,7 +9,7 @@ are stored in one transaction, before anything else is done with them. When no f
 another job has nothing to do, batches are recalled: the matches in them that have not begun are due again.
 
 An attempt is void, and the match is played again with the same seed, if its worker was lost, something other
-than an agent failed, or a stall of the host coincided with a late turn or a time loss. After `STALL_ATTEMPTS`
+than an agent failed, or stalls of the host account for a late turn or a time loss. After `STALL_ATTEMPTS`
 attempts affected by stalls the last one counts, and its record mentions the stall. After `FAULT_ATTEMPTS`
 faults the run ends, since another attempt would not help.
 """
@@ -154,11 +154,13 @@ class Run:
         self._fault_attempts = fault_attempts
         self._skip_failed = skip_failed
         self._attempts: Counter[str] = Counter()
+        self._stalled: Counter[str] = Counter()
         for record in store.records():
             if record.status == "played":
                 self.records[record.id] = record
             else:
                 self._attempts[record.id] = max(self._attempts[record.id], record.attempt)
+                self._stalled[record.id] += record.is_stalled
         store.check(plan, self.records)
         self.since: float = time.monotonic()
         self.played_before: int = len(self.records)
@@ -268,7 +270,7 @@ class Run:
             if attempts and (alone or seconds > self._engine.batch_seconds):
                 self._again.appendleft(spec)
                 break
-            attempts.append(Attempt(spec, number, counts=number >= STALL_ATTEMPTS))
+            attempts.append(Attempt(spec, number, counts=self._stalled[spec.id] + 1 >= STALL_ATTEMPTS))
             if alone:
                 break
         return attempts
@@ -352,7 +354,8 @@ class Run:
         if cancelled:
             self._postponed.append(spec)
             return
-        self._faults[spec.id] += not record.why.startswith("stall")
+        self._stalled[spec.id] += record.is_stalled
+        self._faults[spec.id] += not record.is_stalled
         if self._faults[spec.id] < self._fault_attempts:
             self._again.append(spec)
         elif not self._skip_failed and not self.stopping:
