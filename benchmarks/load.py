@@ -76,7 +76,7 @@ def load(scale: int) -> Iterator[Row]:
         for burners in BURNERS:
             for kind in HOSTS:
                 with ExitStack() as stack:
-                    for _ in range(burners):
+                    for _ in range(reduced(burners, scale, 0)):
                         busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
                         stack.enter_context(busy)
                         stack.callback(busy.kill)
