@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -69,7 +69,7 @@ SMALL = [
 
 def wrong_chances(items: Items, length: int) -> dict[str, float]:
     """Return the probability of every wrong string, all foreign letters being one."""
-    chances: Counter[str] = Counter()
+    chances: dict[str, float] = defaultdict(float)
     for text, chance in Walk(items, length, FOREIGN).chances().items():
         for wrong, share in outcomes(items.known, partial(damaged, items, text)).items():
             chances[wrong] += chance * share

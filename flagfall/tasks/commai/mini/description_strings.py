@@ -145,7 +145,8 @@ class _Builder:
         letters = {
             run[size] for run in wanted for size in range(bare, len(run)) if self._tail.endswith(run[:size])
         }
-        letter = (self._is_long_enough() and self._steer(letters)) or self._rng.choice(sorted(letters))
+        steered = self._steer(letters) if self._is_long_enough() else ""
+        letter = steered or self._rng.choice(sorted(letters))
         self._text += letter
         self._tail += letter
         complete = [run for run in wanted if self._tail.endswith(run)]
