@@ -82,7 +82,7 @@ class MicroTask(ByteTask):
             verdict = None
             while verdict is None:
                 heard.append((yield byte))
-                if self._steps >= max_time:
+                if self._num_steps_taken >= max_time:
                     self._timed_out = True
                     verdict = None if self.fixes else source.judge(heard)
                     if verdict is None:

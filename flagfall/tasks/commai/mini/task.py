@@ -132,7 +132,7 @@ class MiniTask(ByteTask):
             heard.append((yield saying[at] if at < len(saying) else SILENCE))
             at += 1
             silent = at >= len(saying)
-            if silent and self._steps >= self.max_time:
+            if silent and self._num_steps_taken >= self.max_time:
                 self._timed_out = True
                 if self.world is not None and not self.fixes:  # the task speaks next, so an answer is dropped
                     self.world.hear(heard.decode("latin-1"))
