@@ -171,7 +171,7 @@ def one(scale: int) -> Iterator[Row]:
     single, task = gymnasium_step(LangRoomEnv()), task_step(LangRoom())
     yield row("Gymnasium, with picture", lambda: rate(steps, single), plainly, ">= 16,000/s")
     yield row("task, with picture", lambda: rate(steps, task), plainly)
-    room, logged = EmbodiedLangRoom(seed=0), EmbodiedLangRoom(seed=0, log_image=True)
+    room, logged = EmbodiedLangRoom(seed=0, log_image=False), EmbodiedLangRoom(seed=0)
 
     def action(number: int) -> dict[str, Any]:
         return {"move": number % 5, "talk": number % 7, "reset": False}

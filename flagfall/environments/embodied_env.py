@@ -1,6 +1,8 @@
 """LangRoom under the interface of the public package `langroom`: dictionaries in and out.
 
-    room = EmbodiedLangRoom(seed=0)
+    from flagfall.environments.embodied_env import EmbodiedLangRoom as LangRoom
+
+    room = LangRoom(seed=0)
     seen = room.step({"move": 0, "talk": 0, "reset": True})
 
 This is the interface of `embodied` (DreamerV3 and others), without that package.
@@ -16,58 +18,110 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import image_cache
+from flagfall.tasks.langroom.images import Picture, image_cache
 from flagfall.tasks.langroom.log_image import LogHistory, log_image
 from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import MOVES, LangRoomRules, read_action
+from flagfall.tasks.langroom.rules import (
+    COLORS,
+    MOST_WORDS,
+    MOVES,
+    OBJECTS,
+    WORDS,
+    LangRoomRules,
+    read_action,
+    word_at,
+)
 
 
-@attrs.frozen
 class Space:
     """A space of values.
+
+    Args:
+        dtype: the type of the values.
+        shape: their shape; a number is that of a list.
+        low: the least value, or an array of them; `None` for the least of the type.
+        high: the same for the greatest. Whole numbers are drawn below it, but it belongs to the space.
 
     Attributes:
         dtype: the type of the values.
         shape: their shape.
-        low: the least value.
-        high: exclusive upper bound of whole numbers and booleans; inclusive bound of other values.
+        low: the least values, an array of the shape.
+        high: the greatest values, an array of the shape.
+        discrete: whether values are whole numbers or booleans.
+
+    Raises:
+        UsageError: a bound does not have the shape.
     """
 
-    dtype: np.dtype[Any] = attrs.field(converter=np.dtype)
-    shape: tuple[int, ...] = ()
-    low: float = -np.inf
-    high: float = np.inf
+    def __init__(
+        self, dtype: Any, shape: tuple[int, ...] | int = (), low: Any = None, high: Any = None
+    ) -> None:
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.shape: tuple[int, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.discrete: bool = self.dtype.kind in "iub"
+        least: Any
+        greatest: Any
+        if self.dtype.kind == "b":
+            least, greatest = False, True
+        elif self.discrete:
+            of_type = np.iinfo(self.dtype)
+            least, greatest = self.dtype.type(of_type.min), self.dtype.type(of_type.max)
+        else:
+            least, greatest = -np.inf, np.inf
+        self.low: NDArray[Any] = self._bound(least if low is None else low)
+        self.high: NDArray[Any] = self._bound(greatest if high is None else high)
+
+    def _bound(self, value: Any) -> NDArray[Any]:
+        try:
+            return np.broadcast_to(value, self.shape)
+        except ValueError:
+            raise UsageError(f"{np.size(value)} values as bound of a space of shape {self.shape}") from None
+
+    def __repr__(self) -> str:
+        bounds = f"low={self.low.min()}, high={self.high.max()}"
+        return f"Space(dtype={self.dtype.name}, shape={self.shape}, {bounds})"
 
     def __contains__(self, value: Any) -> bool:
         array = np.asarray(value)
-        if array.shape != self.shape or not np.can_cast(array.dtype, self.dtype, "same_kind"):
+        if array.shape != self.shape or (array > self.high).any() or (array < self.low).any():
             return False
-        below = array <= self.high if self.dtype.kind == "f" else array < self.high
-        return bool((array >= self.low).all() and below.all())
+        return bool((array.astype(self.dtype).astype(array.dtype) == array).all())
 
-    def sample(self, rng: np.random.Generator) -> Any:
-        """Draw a value; for whole numbers and booleans only.
+    def sample(self) -> Any:
+        """Draw a value, each of them equally likely."""
+        if self.dtype.kind == "b":
+            drawn = self._rng.integers(2, size=self.shape)
+        elif self.discrete:
+            drawn = self._rng.integers(self.low, self.high, self.shape)
+        else:
+            of_type = np.finfo(self.dtype)
+            low, high = np.maximum(self.low, of_type.min), np.minimum(self.high, of_type.max)
+            drawn = low + (high / 2 - low / 2) * 2 * self._rng.random(self.shape)
+        return np.asarray(drawn).astype(self.dtype)
 
-        Args:
-            rng: the source of the draw.
-        """
-        return rng.integers(int(self.low), int(self.high), self.shape).astype(self.dtype)
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng()
 
 
 class EmbodiedLangRoom:
     """One LangRoom; see `flagfall.tasks.langroom.rules` for its rules.
 
     A step with `reset` set, and the step after the last one of an episode, starts an episode. All episodes
-    use one generator.
+    use one generator. Before the first one, `player`, `colors`, `target` and `words` are `None`.
 
     Args:
         task: one of `flagfall.tasks.langroom.rules.TASKS`; see `LangRoomRules`.
+        view: see `LangRoomRules`.
+        length: see `LangRoomRules`.
+        resolution: see `LangRoomRules`.
+        vocab_size: see `LangRoomRules`; an agent may say other words, which mean nothing.
         seed: for `numpy.random.default_rng`.
         log_image: add a `log_image` to observations: the view, and three panels with the last five words of
             the room, words of the agent, and rewards. It takes more time than everything else.
-        options: the other options of `LangRoomRules`.
 
     Raises:
         UsageError: an argument is invalid.
@@ -76,28 +130,95 @@ class EmbodiedLangRoom:
     def __init__(
         self,
         task: str = "answer-only",
-        *,
+        view: int = 2,
+        length: int = 200,
+        resolution: int = 64,
+        vocab_size: int = len(WORDS),
         seed: int | None = None,
-        log_image: bool = False,
-        **options: Any,
+        *,
+        log_image: bool = True,
     ) -> None:
-        self.rules: LangRoomRules = LangRoomRules.choose(task, **options)
+        self.rules: LangRoomRules = LangRoomRules(task, view, length, resolution, vocab_size)
         self._images = image_cache(self.rules)
-        self._room = Room(self.rules, np.random.default_rng(seed))
+        # Words beyond the vocabulary are said, too; they mean nothing.
+        self._room = Room(attrs.evolve(self.rules, vocab_size=MOST_WORDS), np.random.default_rng(seed))
         self._history = LogHistory() if log_image else None
+        self._begun = False
+
+    def __len__(self) -> int:
+        """Return 0: this is one environment, not a batch."""
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(len=0, obs_space={self.obs_space}, act_space={self.act_space})"
+
+    @property
+    def task(self) -> str:
+        """The kind of reward."""
+        return self.rules.task
+
+    @property
+    def view(self) -> int:
+        """Number of cells that the agent sees on each side of its own."""
+        return self.rules.view
+
+    @property
+    def length(self) -> int:
+        """Number of steps of an episode."""
+        return self.rules.length
+
+    @property
+    def resolution(self) -> int:
+        """Width and height of the image in pixels."""
+        return self.rules.resolution
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of words that the agent can say."""
+        return self.rules.vocab_size
+
+    @property
+    def done(self) -> bool:
+        """Whether the next step starts an episode."""
+        return self._room.over
+
+    @property
+    def player(self) -> tuple[int, int] | None:
+        """The position of the player, (x, y)."""
+        return self._room.player if self._begun else None
+
+    @property
+    def colors(self) -> dict[str, str] | None:
+        """The colour of each object."""
+        if not self._begun:
+            return None
+        return {name: COLORS[color] for name, color in zip(OBJECTS, self._room.colors, strict=True)}
+
+    @property
+    def target(self) -> str | None:
+        """The current word of the room; silence is empty."""
+        return word_at(self._room.word) if self._begun else None
+
+    @property
+    def words(self) -> list[str] | None:
+        """The words that the room says next, up to the end of a question and its answer."""
+        return [word_at(word) for word in self._room.words_ahead] if self._begun else None
 
     @cached_property
     def obs_space(self) -> dict[str, Space]:
         """The spaces of an observation, by key."""
         size = self.rules.resolution
-        logged = {"log_image": Space(np.uint8, (size, 4 * size, 3), 0, 256)}
+        logged = {"log_image": Space(np.uint8, (size, 4 * size, 3))}
         return {
-            "image": Space(np.uint8, (size, size, 3), 0, 256),
+            "image": Space(np.uint8, (size, size, 3)),
             "text": Space(np.uint32, (), 0, self.rules.vocab_size),
             "reward": Space(np.float32),
-            "is_first": Space(bool, (), 0, 2),
-            "is_last": Space(bool, (), 0, 2),
-            "is_terminal": Space(bool, (), 0, 2),
+            "is_first": Space(bool),
+            "is_last": Space(bool),
+            "is_terminal": Space(bool),
             **(logged if self._history is not None else {}),
         }
 
@@ -107,14 +228,16 @@ class EmbodiedLangRoom:
         return {
             "move": Space(np.int32, (), 0, len(MOVES)),
             "talk": Space(np.int32, (), 0, self.rules.vocab_size),
-            "reset": Space(bool, (), 0, 2),
+            "reset": Space(bool),
         }
 
     def step(self, action: Mapping[str, Any]) -> dict[str, Any]:
         """Play a step.
 
         Args:
-            action: `move`, `talk` and `reset`; see `act_space`.
+            action: `move`, `talk` and `reset`; see `act_space`. A word beyond the vocabulary means nothing; a
+                negative one counts from the end of the known words. Where an episode starts, only `reset` is
+                read.
 
         Returns:
             an observation, see `obs_space`; its arrays are copies.
@@ -122,20 +245,22 @@ class EmbodiedLangRoom:
         Raises:
             UsageError: the action is invalid; nothing was changed.
         """
-        if not isinstance(action, Mapping):
-            raise UsageError(f"{action!r} is not an action: it has {', '.join(self.act_space)}")
-        if missing := self.act_space.keys() - action.keys():
-            raise UsageError(
-                f"an action has {', '.join(self.act_space)}; {', '.join(sorted(missing))} is missing"
-            )
         room = self._room
-        move, talk = read_action(action)
         reward = 0.0
-        is_first = bool(action["reset"]) or room.over
-        if is_first:
+        if is_first := bool(self._part(action, "reset")) or room.over:
             room.begin()
+            self._begun = True
+            if self._history is not None:
+                self._history.begin(room.word)
         else:
-            reward = room.step(move, talk)
+            self._part(action, "move", "talk")
+            move, talk = read_action(action)
+            if talk < -len(WORDS):
+                raise UsageError(f"talk={talk}: a word is a whole number from {-len(WORDS)}")
+            talk += len(WORDS) if talk < 0 else 0
+            reward = room.step(move, min(talk, MOST_WORDS - 1))
+            if self._history is not None:
+                self._history.add(room.word, talk, reward)
         image = self._images.get(room.place, room.colors).copy()
         seen = {
             "image": image,
@@ -146,12 +271,28 @@ class EmbodiedLangRoom:
             "is_terminal": False,
         }
         if self._history is not None:
-            if is_first:
-                self._history.begin(room.word)
-            else:
-                self._history.add(room.word, talk, reward)
             seen["log_image"] = log_image(image, self._history)
         return seen
+
+    def _part(self, action: Mapping[str, Any], *names: str) -> Any:
+        """Return the first of some parts of an action, all of which must be there."""
+        known = ", ".join(self.act_space)
+        if not isinstance(action, Mapping):
+            raise UsageError(f"{action!r} is not an action: it has {known}")
+        if missing := [name for name in names if name not in action]:
+            are = "is" if len(missing) == 1 else "are"
+            raise UsageError(f"an action has {known}: {' and '.join(missing)} {are} missing")
+        return action[names[0]]
+
+    def render(self) -> Picture:
+        """Return the view, uint8 (resolution, resolution, 3); the first index is the column.
+
+        Raises:
+            UsageError: no episode was started.
+        """
+        if not self._begun:
+            raise UsageError("no episode was started: step with `reset` set starts one")
+        return self._images.get(self._room.place, self._room.colors).transpose(1, 0, 2).copy()
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

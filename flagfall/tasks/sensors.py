@@ -11,12 +11,13 @@ Several tasks may share a sensor. The names follow AllenAct.
 
 from __future__ import annotations
 
-__all__ = ["Sensor", "SensorSuite"]
+__all__ = ["Sensor", "SensorSuite", "prepare_locals_for_super"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flagfall.errors import UsageError
 
@@ -30,9 +31,17 @@ class Sensor(ABC):
     Args:
         uuid: the name, unique among the sensors of a task.
         observation_space: the space of its values.
+        kwargs: not used; subclasses may pass what they were given.
     """
 
-    def __init__(self, uuid: str, observation_space: Space[Any]) -> None:
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+
+    def __init__(
+        self,
+        uuid: str,
+        observation_space: Space[Any],
+        **kwargs: Any,  # noqa: ARG002 - as AllenAct's
+    ) -> None:
         self.uuid = uuid
         self.observation_space = observation_space
 
@@ -59,6 +68,8 @@ class SensorSuite:
     Attributes:
         sensors: the sensors, by `uuid`.
     """
+
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
     def __init__(self, sensors: Sequence[Sensor]) -> None:
         by_uuid: dict[str, Sensor] = {}
@@ -95,3 +106,15 @@ class SensorSuite:
             kwargs: passed to every sensor.
         """
         return {uuid: sensor.get_observation(env, task, **kwargs) for uuid, sensor in self.sensors.items()}
+
+
+def prepare_locals_for_super(local_vars: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments and variables of an initializer as keywords for that of its base class.
+
+    Sensors of AllenAct call `super().__init__(**prepare_locals_for_super(locals()))`.
+
+    Args:
+        local_vars: the value of `locals()`; what is in `kwargs` becomes keywords of its own.
+    """
+    own = {name: value for name, value in local_vars.items() if name not in {"self", "kwargs"}}
+    return {**local_vars.get("kwargs", {}), **{name: own[name] for name in own if "__" not in name}}

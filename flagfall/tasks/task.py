@@ -9,20 +9,25 @@ Names and meaning follow AllenAct's `Task` and `TaskSampler`. The differences:
 - A step returns `terminated` and `truncated` separately, as in Gymnasium; `StepResult.done` is AllenAct's.
 - `reset(seed)` is new, because matches are repeated and verified from seeds. A task that is made for a single
   episode, as by AllenAct's samplers, needs no `_reset`: by default it returns the values of its sensors.
-- Rewards of several players are mappings by player, not lists.
+- Rewards of several players are mappings by player; lists in the order of the players are taken, too.
+
+What is written against AllenAct 0.5.4 is played with other imports: results may be `RLStepResult`,
+constructors take further keywords, which have no effect, classes take subscripts, and a task without an `id`
+has the name of its class.
 """
 
 from __future__ import annotations
 
-__all__ = ["SINGLE_PLAYER", "Task", "TaskSampler"]
+__all__ = ["SINGLE_PLAYER", "RLStepResult", "Task", "TaskSampler"]
 
 import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, final
+from types import GenericAlias, MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
+from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.tasks.sensors import Sensor, SensorSuite
 
@@ -33,7 +38,43 @@ if TYPE_CHECKING:
 SINGLE_PLAYER = ("player_0",)
 
 _NO_INFO: Final[Mapping[str, Any]] = MappingProxyType({})
+_LISTS: Final = (list, tuple)
 _NO_SENSORS: Final = SensorSuite(())
+
+
+class RLStepResult(StepResult):
+    """Result of a step as AllenAct writes it: `done` in place of `terminated` and `truncated`.
+
+    Args:
+        observation: the next observation.
+        reward: the reward; a list of those of several players; `None` for 0.
+        done: whether the episode is over.
+        info: further values; `None` for none.
+    """
+
+    def __new__(cls, observation: Any, reward: Any, done: bool | None, info: Any) -> Self:
+        """Make a `StepResult` of what AllenAct's has."""
+        paid = 0 if reward is None else reward
+        return super().__new__(cls, observation, paid, bool(done), False, info or {})
+
+    def clone(self, new_info: Mapping[str, Any]) -> RLStepResult:
+        """Return a copy with other values.
+
+        Args:
+            new_info: some of `observation`, `reward`, `done` and `info`.
+        """
+        values = dict(new_info)
+        done = bool(values.pop("done", self.done))
+        if done != self.done:
+            values |= {"terminated": done, "truncated": False}
+        return self._replace(**values)
+
+
+class _ClassName:
+    """The name of a task's class, until a class or an object has an `id` of its own."""
+
+    def __get__(self, task: Task | None, owner: type[Task]) -> str:
+        return owner.__name__
 
 
 class Task(ABC):
@@ -47,20 +88,23 @@ class Task(ABC):
         sensors: the parts of an observation, see `flagfall.tasks.sensors`.
         task_info: the goal, and anything else that distinguishes the task from others on the environment.
         max_steps: step limit of an episode; `None` for the value of the class.
+        kwargs: not used; subclasses may pass what they were given.
 
     Attributes:
         env: the environment.
         sensor_suite: the sensors, as one.
         task_info: the goal and further facts, as passed.
         max_steps: step limit of an episode; `math.inf` for no limit.
-        id: the name of the task in configurations, journals and tables.
+        id: the name of the task in configurations, journals and tables; by default that of its class.
         players: names of the players; with more than one, observations, rewards and actions are mappings.
         continuous: see `flagfall.kernel.roles.TaskRole.continuous`.
         nil_action: the action that is played for an agent that is late, wrong or absent.
         render_modes: the modes of `render`: `rgb`, `ansi`, or the task's own.
     """
 
-    id: str
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+
+    id: Any = _ClassName()
     env: Any = None
     sensor_suite: SensorSuite = _NO_SENSORS
     task_info: Mapping[str, Any] = _NO_INFO
@@ -70,8 +114,8 @@ class Task(ABC):
     max_steps: float = math.inf
     nil_action: Any = None
 
-    _steps: int = 0
-    _earned: float = 0.0
+    _num_steps_taken: int = 0
+    _total_reward: Any = 0.0
 
     def __init__(
         self,
@@ -79,6 +123,7 @@ class Task(ABC):
         sensors: SensorSuite | Sequence[Sensor] = (),
         task_info: Mapping[str, Any] | None = None,
         max_steps: float | None = None,
+        **kwargs: Any,  # noqa: ARG002 - as AllenAct's
     ) -> None:
         self.env = env
         self.sensor_suite = sensors if isinstance(sensors, SensorSuite) else SensorSuite(sensors)
@@ -160,8 +205,8 @@ class Task(ABC):
         Returns:
             the first observation.
         """
-        self._steps = 0
-        self._earned = 0.0
+        self._num_steps_taken = 0
+        self._total_reward = 0.0
         return self._reset(seed)
 
     def step(self, action: Any) -> StepResult:
@@ -172,23 +217,39 @@ class Task(ABC):
         Args:
             action: a legal action; with several players, a mapping of those of the players who were asked.
         """
+        assert not self.is_done(), "the episode is over: reset begins another"
         result = self._step(action)
-        self._steps += 1
+        self._num_steps_taken += 1
         reward = result.reward
-        self._earned += reward if not isinstance(reward, Mapping) else sum(reward.values())
-        terminated = bool(result.terminated or self.reached_terminal_state())
-        truncated = bool(result.truncated or (not terminated and self.reached_max_steps()))
+        if isinstance(reward, _LISTS):
+            result = result._replace(reward=self._add_listed(reward))
+        else:
+            self._total_reward += reward if not isinstance(reward, Mapping) else sum(reward.values())
+        at_limit = self.reached_max_steps()
+        says_so = result.terminated and not (at_limit and isinstance(result, RLStepResult))
+        terminated = bool(says_so or self.reached_terminal_state())
+        truncated = bool(result.truncated or (not terminated and at_limit))
         if terminated is result.terminated and truncated is result.truncated:
             return result
         return result._replace(terminated=terminated, truncated=truncated)
 
+    def _add_listed(self, rewards: Sequence[float]) -> Any:
+        """Add the rewards of a list; return them by player, for a single one their mean."""
+        before = self._total_reward if isinstance(self._total_reward, list) else [0.0] * len(rewards)
+        self._total_reward = [float(old + new) for old, new in zip(before, rewards, strict=True)]
+        if len(self.players) == 1:
+            return sum(rewards) / len(rewards)
+        if len(self.players) != len(rewards):
+            raise UsageError(f"{self.id} paid {len(rewards)} rewards to {len(self.players)} players")
+        return dict(zip(self.players, rewards, strict=True))
+
     def num_steps_taken(self) -> int:
         """Return the number of steps taken in this episode."""
-        return self._steps
+        return self._num_steps_taken
 
     def reached_max_steps(self) -> bool:
         """Return whether the episode has reached its step limit."""
-        return self._steps >= self.max_steps
+        return self._num_steps_taken >= self.max_steps
 
     def is_done(self) -> bool:
         """Return whether the episode is over, by a terminal state or by the step limit."""
@@ -197,7 +258,8 @@ class Task(ABC):
     @property
     def cumulative_reward(self) -> float:
         """The sum of the rewards of this episode so far, as a mean over the players."""
-        return self._earned / len(self.players)
+        total = self._total_reward
+        return float(sum(total) / len(total)) if isinstance(total, list) else total / len(self.players)
 
     def result(self) -> bool | None:
         """Return `True` for solved, `False` for failed, `None` for a task that does not judge."""
@@ -205,7 +267,7 @@ class Task(ABC):
 
     def metrics(self) -> dict[str, Any]:
         """Return metrics of the episode: length, reward and, if there is any, `task_info`."""
-        own = {"ep_length": self._steps, "reward": self.cumulative_reward}
+        own = {"ep_length": self._num_steps_taken, "reward": self.cumulative_reward}
         return own if self.task_info is _NO_INFO else {**own, "task_info": dict(self.task_info)}
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> np.ndarray[Any, Any] | str:
@@ -261,6 +323,8 @@ class TaskSampler(ABC):
     The tasks may share an environment, and may be made anew for each `next_task`: the kernel no longer uses
     a task when it requests the next one.
     """
+
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
     @property
     @abstractmethod

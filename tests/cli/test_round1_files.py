@@ -71,6 +71,47 @@ def test_a_python_configuration_of_round1_is_played_unchanged(call, folder):
     assert {"commai.navigation.turning", "micro1", "mini0"} <= played
 
 
+@pytest.mark.parametrize(
+    ("module", "environment"),
+    [
+        pytest.param("tasks.sample.sample_tasks", "", id="last"),
+        pytest.param("tasks.sample_tasks", "env", id="first"),
+    ],
+)
+def test_a_python_configuration_of_every_revision_of_the_original_is_played(
+    call, folder, module, environment
+):
+    """Those of the first revisions give the environment to everything they make."""
+    first = f"{environment}, " if environment else ""
+    (folder / "setup.py").write_text(
+        "from __future__ import unicode_literals\n"
+        "from worlds.grid_world import GridWorld\n"
+        f"from {module} import MovingTask, PickAnApple, YesNoTask\n"
+        "from tasks.micro.micro import Repeat3V1L\n"
+        "from core.scheduler import RandomTaskScheduler\n"
+        f"def create_tasks({environment}):\n"
+        f"    world = GridWorld({environment})\n"
+        f"    both = [PickAnApple({first}world), MovingTask({first}world=world)]\n"
+        f"    return RandomTaskScheduler([YesNoTask({environment}), Repeat3V1L({environment}), *both])\n"
+    )
+    ended = call("run --config setup.py -a silent --host task --steps 60000 --clock virtual --json")
+    assert ended.code == 0, ended.err
+    played = {task["task"] for task in ended.data()["matches"][0]["tasks"]}
+    assert played == {
+        *("commai.sample.yes_no", "commai.sample.pick_an_apple", "commai.sample.moving"),
+        "commai.micro.repeat_3v1l",
+    }
+
+
+def test_a_function_that_needs_other_arguments_is_refused(call, folder):
+    (folder / "setup.py").write_text("def create_tasks(env, size):\n    return None\n")
+    ended = call("run --config setup.py -a silent --steps 50")
+    assert ended.code == 2
+    assert ended.err == (
+        "flagfall: setup.py:create_tasks needs the arguments 'env', 'size'; it is called without any\n"
+    )
+
+
 def test_another_function_of_it_may_be_named_and_its_mistakes_are_reported(call, folder):
     (folder / "setup.py").write_text(CONFIG)
     assert call("run --config setup.py:micro -a silent --host task --steps 50 --clock virtual").code == 0

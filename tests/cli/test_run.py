@@ -48,7 +48,7 @@ class Broken(Duel):
         return 0
 
     def _step(self, action: Any) -> StepResult:  # noqa: ARG002 - it does not care
-        if self._steps:
+        if self._num_steps_taken:
             raise RuntimeError("out of paper")
         return StepResult(0)
 

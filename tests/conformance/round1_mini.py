@@ -5,12 +5,14 @@ Written from the specification (section 8) and sharing no code with the tasks.
 
 from __future__ import annotations
 
-__all__ = ["CLOSING_IF_RIGHT", "MINI_TASKS", "closing_if_wrong", "read_question"]
+__all__ = ["CLOSING_IF_RIGHT", "KINDS", "MINI_TASKS", "closing_if_wrong", "draw_instance", "read_question"]
 
 import re
+from random import Random
+from string import ascii_uppercase
 from typing import NamedTuple
 
-from tests.conformance.round1_strings import Items, could_be_right, could_be_wrong
+from tests.conformance.round1_strings import Items, Walk, could_be_right, could_be_wrong, damaged
 
 MINI_TASKS = [f"mini{n}" for n in range(6)]
 CLOSING_IF_RIGHT = {"good job.", "bravo.", "congratulations.", "nice work.", "correct."}
@@ -87,6 +89,27 @@ def _of_kind(kind: Kind, items: list[str], join: str | None) -> bool:
         and (kind.barred or not barred)
         and not set("".join(plain)) & set("".join(barred))
     )
+
+
+def draw_instance(task: str, rng: Random) -> tuple[str, str, bool]:
+    """Draw an instance of mini1 to mini5 as in 8.3: description, string, and whether it counts as fitting."""
+    kind = KINDS[rng.choice(sorted(KINDS)) if task == "mini5" else task]
+    letters = [rng.choice(ascii_uppercase) for _ in range(13)] if kind.barred else list(ascii_uppercase)
+    others = sorted(set(ascii_uppercase) - set(letters)) or [""]
+    barred = [rng.choice(others) for _ in range(13)]
+    alone = kind.anything == "alone" and rng.random() < 0.05
+    items = set()
+    for _ in range(0 if alone else rng.randint(1, kind.runs)):
+        negated = kind.barred and rng.choice([True, False])
+        run = [rng.choice(barred if negated else letters) for _ in range(rng.randint(1, 3))]
+        items.add("not " * negated + "".join(run))
+    wanted = kind.anything == "added" and rng.choice([True, False])
+    if alone or wanted or any(item.startswith("not ") for item in items):
+        items.add("anything")
+    read = Items(sorted(items), kind.join)
+    fits, length = rng.choice([True, False]), rng.choice(kind.lengths)
+    text = Walk(read, length).draw(rng)
+    return f" {kind.join} ".join(read.all), text if fits else damaged(read, text, rng), fits
 
 
 def _check_warm_up(items: list[str], string: str, earlier: list[str], description: str) -> bool:

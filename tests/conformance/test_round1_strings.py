@@ -1,112 +1,64 @@
-"""The strings of mini-tasks are those of specification 8.3: no other one can be drawn, and each of them can.
+"""The strings of mini-tasks are those of specification 8.3, each as likely as there.
 
-For small descriptions every outcome of every draw is tried: `Outcomes` takes the place of chance. The strings
-that come out must be the very set that a second reading of the specification gives. What the tasks draw by
-chance must be possible strings, and rules of thumb must score on them as they do on the original.
+For small descriptions every outcome of every draw is tried, and the probabilities must be those of a second
+reading of the specification; larger ones are compared by chi-square, with that reading and with strings that
+the original has made. What the tasks draw by chance must be possible, and rules of thumb must score on it as
+they do on the original.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import product
+from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from string import ascii_uppercase
+from typing import Any
 
 import pytest
 
 from flagfall.tasks.commai.mini.description_strings import right_string, wrong_string
 from flagfall.tasks.commai.mini.descriptions import Description
-from flagfall.tasks.commai.mini.examples import MINI_SETS, WarmUp, make_example
+from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES, MINI_SETS, WarmUp, make_example
 from flagfall.tasks.commai.mini.task import Example
-from tests.conformance.round1_mini import KINDS
+from tests.conformance.round1_mini import KINDS, draw_instance
 from tests.conformance.round1_strings import (
+    FOREIGN,
     Items,
     Walk,
     could_be_right,
     could_be_wrong,
     covered,
-    wrong_strings,
+    damaged,
+    outcomes,
 )
 
-T = TypeVar("T")
-FOREIGN = "Z"
-"""Stands for every letter that a description does not have: they are all alike."""
-
-
-class Outcomes(Random):
-    """Takes the place of chance: goes through the outcomes of all draws, one path after another.
-
-    A path is a number for each draw. Draws of letters have one outcome for all foreign ones.
-    """
-
-    def __init__(self, known: set[str]) -> None:
-        super().__init__(0)
-        self._known = known
-        self._path: list[int] = []
-        self._sizes: list[int] = []
-        self._at = 0
-
-    def next_path(self) -> bool:
-        """Go on to the next path; return whether there is one."""
-        path = self._path[: self._at]
-        while path and path[-1] == self._sizes[len(path) - 1] - 1:
-            path.pop()
-        if not path:
-            return False
-        path[-1] += 1
-        self._path, self._sizes, self._at = path, [], 0
-        return True
-
-    def _pick(self, size: int) -> int:
-        if self._at == len(self._path):
-            self._path.append(0)
-        self._sizes.append(size)
-        self._at += 1
-        return self._path[self._at - 1]
-
-    def random(self) -> float:
-        return (0.01, 0.75)[self._pick(2)]
-
-    def randint(self, a: int, b: int) -> int:
-        return a + self._pick(b - a + 1)
-
-    def randrange(self, start: int, *_: Any) -> int:
-        return self._pick(start)
-
-    def choice(self, seq: Sequence[Any]) -> Any:  # type: ignore[override]  # any sequence
-        alike = [
-            FOREIGN if isinstance(of, str) and len(of) == 1 and of not in self._known else of for of in seq
-        ]
-        options = list(dict.fromkeys(alike))
-        return options[self._pick(len(options))]
-
-    def choices(self, population: Sequence[Any], *_: Any, k: int = 1, **__: Any) -> list[Any]:  # type: ignore[override]
-        return [self.choice(population) for _ in range(k)]
-
-
-def everything(known: set[str], draw: Callable[[Random], T]) -> set[T]:
-    """Return all that a draw can give."""
-    outcomes = Outcomes(known)
-    found = {draw(outcomes)}
-    while outcomes.next_path():
-        found.add(draw(outcomes))
-    return found
-
+RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "round1" / "mini_strings.jsonl.gz"
+DRAWS = 4000
 
 ONE = ["A", "AA", "AB", "AAA", "ABA", "ABB"]
 OR = ["M or MC", "SS or S", "AB or BC", "AB or BA or B", "C or CAB or ABC"]
 AND = ["A and B", "AA and A", "AB and BC", "Y and PYN", "AB and C and CA", "A and B and C"]
 FREE = ["A and anything", "AA and anything", "AB and B and anything", "AB and BC and anything"]
 BARRED = [
-    *("not A and anything", "not AB and anything", "not A and not B and anything"),
-    *("not AB and C and anything", "not A and CC and anything", "not AA and B and C and anything"),
+    *("not AB and anything", "not AAB and anything", "not AA and B and C and anything"),
+    *("not AB and C and anything", "not A and CC and anything"),
 ]
+LONG = [
+    *("AAB", "CAC", "QZX", "AAB or CA", "AB or CD or EF", "MMM or M", "ABC or BCA or CAB"),
+    *("AAB and CD and E", "AB and CD", "ABC and DEF", "ABA and BAB", "AB and CD and anything"),
+    *("XYX and anything", "AAB and BA and C and anything", "not A and not BC and anything", "anything"),
+]
+"""Descriptions that have too many outcomes to try each, or endless ones."""
+
 SMALL = [
     *((text, "and", length) for text in ONE for length in (1, 2, 3, 4, 5)),
     *((text, "or", length) for text in [*ONE, *OR] for length in (1, 2, 3, 4)),
-    *((text, "and", length) for text in AND for length in (1, 2, 3)),
+    *((text, "and", length) for text in AND for length in (1, 2)),
+    *((text, "and", 3) for text in AND[:4]),
     ("AB and BC", "and", 4),
     *((text, "and", length) for text in FREE for length in (1, 2)),
     *((text, "and", 1) for text in BARRED),
@@ -115,23 +67,107 @@ SMALL = [
 ]
 
 
+def wrong_chances(items: Items, length: int) -> dict[str, float]:
+    """Return the probability of every wrong string, all foreign letters being one."""
+    chances: dict[str, float] = defaultdict(float)
+    for text, chance in Walk(items, length, FOREIGN).chances().items():
+        for wrong, share in outcomes(items.known, partial(damaged, items, text)).items():
+            chances[wrong] += chance * share
+    return chances
+
+
 @pytest.mark.parametrize(("text", "join", "length"), SMALL)
-def test_the_strings_that_can_be_drawn_are_those_of_the_specification(
+def test_the_probability_of_every_string_is_that_of_the_specification(
     text: str, join: Any, length: int
 ) -> None:
     items = Items(text.split(f" {join} "), join)
     description = Description(tuple(items.all), join)
-    right = everything(items.known, partial(right_string, description, length))
-    assert right == Walk(items, length, FOREIGN).strings()
+    right = outcomes(items.known, partial(right_string, description, length))
+    assert right == pytest.approx(Walk(items, length, FOREIGN).chances(), abs=1e-9)
     assert all(map(items.fit, right))
-    wrong = everything(items.known, partial(wrong_string, description, length))
-    assert wrong == wrong_strings(items, length, FOREIGN)
+    wrong = outcomes(items.known, partial(wrong_string, description, length))
+    assert wrong == pytest.approx(wrong_chances(items, length), abs=1e-9)
     assert not any(map(items.fit, wrong))
+
+
+def unlikely(first: Mapping[Any, float], second: Mapping[Any, float]) -> float:
+    """Return how unlikely it is that two samples differ that much by chance, in standard deviations.
+
+    Chi-square for equally large samples, its tail by Wilson and Hilferty; what is rare in both is one bin.
+    """
+    pairs = [(first.get(key, 0), second.get(key, 0)) for key in {**first, **second}]
+    bins = [pair for pair in pairs if sum(pair) >= 20]
+    rare = [sum(column) for column in zip(*(pair for pair in pairs if sum(pair) < 20), strict=True)]
+    if sum(rare):
+        bins.append((rare[0], rare[1]))
+    degrees = len(bins) - 1
+    if not degrees:
+        return 0
+    distance = sum((a - b) ** 2 / (a + b) for a, b in bins)
+    return float(((distance / degrees) ** (1 / 3) - (1 - 2 / 9 / degrees)) / (2 / 9 / degrees) ** 0.5)
+
+
+def sample(draw: Callable[[Random], Any]) -> Counter[Any]:
+    rng = Random(11)
+    return Counter(draw(rng) for _ in range(DRAWS))
+
+
+@pytest.mark.parametrize("text", [*ONE, *OR, *AND, *FREE, *BARRED, *LONG])
+def test_four_thousand_strings_are_distributed_as_in_the_specification(text: str) -> None:
+    length = 5
+    items = Items.read(text)
+    description = Description(tuple(items.all), items.join)  # type: ignore[arg-type]
+    walk = Walk(items, length)
+    assert unlikely(sample(partial(right_string, description, length)), sample(walk.draw)) < 3.5
+    if items.all == ["anything"]:
+        return
+    wrong = sample(lambda rng: damaged(items, walk.draw(rng), rng))
+    assert unlikely(sample(partial(wrong_string, description, length)), wrong) < 3.5
+
+
+def test_the_tail_of_chi_square_tells_samples_apart() -> None:
+    even, odd = {"a": 2000, "b": 2000}, {"a": 1850, "b": 2150}
+    assert unlikely(even, even) < 0
+    assert unlikely(even, {"a": 1970, "b": 2030}) < 1.5
+    assert unlikely(even, odd) > 3
+    assert unlikely({**even, **dict.fromkeys("cdef", 15)}, {**even, **dict.fromkeys("ghij", 15)}) < 1
+
+
+def recorded() -> Iterator[Any]:
+    if RECORDED.exists():
+        with gzip.open(RECORDED, "rt") as lines:
+            yield from map(json.loads, lines)
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="needs the recordings of the original")
+@pytest.mark.parametrize(
+    "row", [pytest.param(of, id=f"{of['description']}-{of['length']}-{of['kind']}") for of in recorded()]
+)
+def test_strings_of_the_original(row: Any) -> None:
+    items = row["description"].replace("not ", "not+").split()
+    description = Description(tuple(item.replace("+", " ") for item in items), row["operator"])
+    draw = right_string if row["kind"] == "correct" else wrong_string
+    assert row["draws"] == sum(row["strings"].values()) == DRAWS
+    assert unlikely(sample(partial(draw, description, row["length"])), row["strings"]) < 3.5
 
 
 def draw_right(text: str, length: int) -> set[str]:
     items = Items.read(text)
-    return everything(items.known, partial(right_string, Description(tuple(items.all), "and"), length))
+    return set(outcomes(items.known, partial(right_string, Description(tuple(items.all), "and"), length)))
+
+
+def test_nothing_is_steered_before_the_length_is_reached() -> None:
+    items = Description(("A", "B"), "and")
+    assert outcomes({"A", "B"}, partial(right_string, items, 1)) == dict.fromkeys(
+        ["AB", "BA", "AAB", "BBA"], 1 / 4
+    )
+
+
+def test_a_run_is_overwritten_by_one_word_at_all_places() -> None:
+    """Of a right string of two A nothing is left but one foreign letter, twice."""
+    rng, description = Random(3), Description(("A", "anything"), "and")
+    drawn = [wrong_string(description, 1, rng) for _ in range(DRAWS)]
+    assert sum(text == text[:1] * 2 for text in drawn) / DRAWS > 0.25
 
 
 def test_runs_that_overlap_themselves_end_where_they_first_may() -> None:
@@ -152,7 +188,7 @@ def test_one_filler_at_most_stands_between_runs() -> None:
 def test_anything_alone_has_strings_of_foreign_letters_and_the_empty_one(fixes: bool) -> None:
     row = KINDS["mini2"]
     for length in row.lengths:
-        right = everything(set(), partial(right_string, Description(("anything",), "or"), length))
+        right = set(outcomes(set(), partial(right_string, Description(("anything",), "or"), length)))
         assert right == {FOREIGN * size for size in range(length + 1, length + 6)}
     rng, drawn = Random(0), Counter[bool | None]()
     for _ in range(6000):
@@ -178,15 +214,38 @@ def test_mini0_draws_what_the_specification_has(instance: int) -> None:
         example = warm_up(rng)
         return example.fits, example.string
 
-    drawn = everything({"A"}, draw)
-    right = {text for length in lengths for text in Walk(items, length, FOREIGN).strings()}
-    assert {text for fits, text in drawn if fits} == right
-    damaged = {text for length in lengths for text in wrong_strings(items, length, FOREIGN)}
-    exact = {"".join(text) for length in lengths for text in product("A" + FOREIGN, repeat=length)}
-    assert {text for fits, text in drawn if not fits} == damaged | {of for of in exact if not items.fit(of)}
+    def second(rng: Random) -> tuple[bool, str]:
+        fits, length = rng.random() < 0.5, rng.choice(lengths)
+        for _ in range(0 if fits else 3):
+            text = "".join(rng.choice(ascii_uppercase) for _ in range(length))
+            if not items.fit(text):
+                return fits, text
+        text = "A" * (length + 1)
+        return fits, text if fits else damaged(items, text, rng)
+
+    assert outcomes({"A"}, draw) == pytest.approx(outcomes({"A"}, second), abs=1e-9)
 
 
 # --- what the tasks draw -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", [*MINI_SETS, "mini5"])
+def test_four_thousand_instances_are_distributed_as_in_the_specification(task: str) -> None:
+    def shape(description: str, string: str, fits: bool) -> tuple[int, ...]:
+        letters = set(string) - set(description)
+        items = Items.read(description)
+        return (
+            len(items.plain),
+            len(items.barred),
+            items.anything,
+            fits,
+            len(string) // 4,
+            min(len(letters), 3),
+        )
+
+    make = MINI_EXAMPLES[task](False)
+    ours = sample(lambda rng: shape(*make(rng)))
+    assert unlikely(ours, sample(lambda rng: shape(*draw_instance(task, rng)))) < 3.5
 
 
 def drawn(task: str, count: int, seed: int = 0) -> list[tuple[Items, Example]]:
@@ -197,7 +256,7 @@ def drawn(task: str, count: int, seed: int = 0) -> list[tuple[Items, Example]]:
 
 @pytest.mark.parametrize("task", MINI_SETS)
 def test_whatever_a_task_draws_is_possible(task: str) -> None:
-    for items, (_, string, fits) in drawn(task, 800):
+    for items, (_, string, fits) in drawn(task, 150):
         possible = could_be_right if fits else could_be_wrong
         assert possible(items, KINDS[task].lengths, string), (items.all, string, fits)
 

@@ -15,8 +15,11 @@ from flagfall.kernel.roles import SchedulerRole
 from flagfall.recording import read_journal
 from flagfall.recording.verify import Verification, verify
 from flagfall.tasks.building import rebuild
+from flagfall.tasks.commai.mini.examples import MINI_SETS, make_example
+from flagfall.tasks.commai.mini.task import MiniTask
 from flagfall.tasks.configs import Config, change_config, config_of, parse_config
 from flagfall.tasks.rule_revisions import REVISIONS
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 
 CHANGED = """
 [scheduler]
@@ -63,7 +66,7 @@ def header(path: Path) -> Any:
 
 def test_a_header_names_the_revisions_in_force(record: Any) -> None:
     path = record(["micro4"])
-    assert header(path).rules == dict(REVISIONS) == {"round1": 2}
+    assert header(path).rules == dict(REVISIONS) == {"round1": 3}
     assert verified(path).ok
     assert header(record(["micro4"], revisions={})).rules == {}
 
@@ -94,12 +97,20 @@ def test_mini_tasks_played_before_revisions_cannot_be_compared(record: Any) -> N
     )
 
 
+def test_examples_of_a_user_are_not_compared_with_those_of_revision_2(record: Any) -> None:
+    task = partial(MiniTask, "mini1", partial(make_example, row=MINI_SETS["mini1"]))
+    path = record([task()], revisions={"round1": 2}, steps=100)
+    assert "revision 2 of the rules of round1, which drew other strings" in str(
+        verify(path, lambda _: SequentialTaskScheduler([task()])).not_repeatable
+    )
+
+
 @pytest.mark.parametrize("task", ["micro4", "mini1"])
-@pytest.mark.parametrize("revision", [3, 0, -1, 10**30])
+@pytest.mark.parametrize("revision", [4, 0, -1, 10**30])
 def test_rules_of_another_time_are_named(record: Any, task: str, revision: int) -> None:
     found = verified(record([task], revisions={"round1": revision}, steps=100))
     assert found.not_repeatable == (
-        f"task {task}: it was played by revision {revision} of the rules of round1; this flagfall has 2"
+        f"task {task}: it was played by revision {revision} of the rules of round1; this flagfall has 3"
     )
 
 

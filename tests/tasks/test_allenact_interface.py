@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import random
+import sys
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
+import flagfall.tasks
 from examples.grid_goals import (
     GOALS,
     CollectCoins,
@@ -19,12 +27,23 @@ from examples.grid_goals import (
     Walker,
     create_tasks,
 )
+from flagfall.agents.samples.basic import RandomAgent
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded
+from flagfall.module_aliases import module_aliases
 from flagfall.playing import run
 from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
-from flagfall.tasks import Sensor, SensorSuite, StepResult, Task
+from flagfall.tasks import (
+    RLStepResult,
+    Sensor,
+    SensorSuite,
+    StepResult,
+    Task,
+    TaskSampler,
+    prepare_locals_for_super,
+)
+from flagfall.tasks.schedulers import SequentialTaskScheduler
 from flagfall.testing import check_scheduler, check_task
 
 
@@ -108,6 +127,155 @@ def test_an_episode_ends_when_its_steps_are_used_up():
     task = count_to(2, max_steps=1)
     task.reset(0)
     assert task.step(2) == StepResult({"count": 2}, 0, terminated=True), "an end of its own is the stronger"
+
+
+class AsInAllenAct(Task[dict[str, int]]):  # type: ignore[type-arg]  # subscripts have an effect for readers only
+    """Written against AllenAct: no id, keyword arguments, results with `done`."""
+
+    action_space = Discrete(3)
+
+    def __init__(self, env: Any, sensors: Any, task_info: Any, max_steps: int, **kwargs: Any) -> None:
+        super().__init__(env=env, sensors=sensors, task_info=task_info, max_steps=max_steps, **kwargs)
+
+    def _step(self, action: int) -> StepResult:
+        self.env["count"] += action
+        last = self._num_steps_taken + 1 >= self.max_steps
+        done = self.reached_terminal_state() or last
+        return RLStepResult(observation=self.get_observations(), reward=None, done=done, info=None)
+
+    def step(self, action: Any) -> Any:
+        paid: Any = super().step(action)
+        return paid.clone({"reward": 2 * action})
+
+    def reached_terminal_state(self) -> bool:
+        return bool(self.env["count"] >= self.task_info["to"])
+
+
+class Ears(Sensor[Any, Task[Any]]):  # type: ignore[type-arg]
+    def __init__(self, loudness: int, uuid: str = "ears", **kwargs: Any) -> None:
+        observation_space = Discrete(9)
+        super().__init__(**prepare_locals_for_super(locals()))
+
+    def get_observation(self, env: Any, task: Any, *_args: Any, **_kwargs: Any) -> Any:
+        return min(env["count"], 2 * task.max_steps)
+
+
+def as_in_allenact(to: int, max_steps: int) -> AsInAllenAct:
+    sensors = SensorSuite[Any]([Ears(3, extra=1)])  # type: ignore[misc]
+    return AsInAllenAct({"count": 0}, sensors, {"to": to}, max_steps, extra=1)
+
+
+def test_classes_written_against_allenact_play(tmp_path):
+    class Sampler(TaskSampler[AsInAllenAct]):  # type: ignore[type-arg]
+        pass
+
+    assert issubclass(Sampler, TaskSampler)
+    task = as_in_allenact(4, max_steps=3)
+    assert task.id == "AsInAllenAct"
+    assert task.reset(0) == {"ears": 0}
+    assert task.step(1) == StepResult({"ears": 1}, 2)
+    assert task._total_reward == task.cumulative_reward == 0, "what `_step` paid, as there"
+    last = task.step(2).clone({"done": True})
+    assert (last.observation, last.reward, last.done) == ({"ears": 3}, 4, True)
+    assert not task.step(0).terminated, "the limit is a truncation, though the task said `done`"
+    assert task.num_steps_taken() == task._num_steps_taken == 3
+    other = as_in_allenact(4, max_steps=3)
+    other.reset(0)
+    other.step(2)
+    assert other.step(2)[2:4] == (True, False)
+    for over in (task, other):
+        with pytest.raises(AssertionError, match="the episode is over"):
+            over.step(0)
+    path = tmp_path / "j"
+    run(as_in_allenact(5, 20), RandomAgent, clock="virtual", journal=path, steps=4)
+    assert verify(path, lambda _header: SequentialTaskScheduler([as_in_allenact(5, 20)])).ok
+
+
+class Listed(Task):
+    """Rewards in lists, in the order of the players."""
+
+    action_space = observation_space = Discrete(2)
+
+    def __init__(self, rewards: list[float], players: tuple[str, ...]) -> None:
+        self.rewards, self.players = rewards, players
+
+    def _reset(self, _seed: int) -> Any:
+        return dict.fromkeys(self.players, 0)
+
+    def _step(self, _action: Any) -> StepResult:
+        return RLStepResult({}, self.rewards, done=False, info={})
+
+    def reached_terminal_state(self) -> bool:
+        return False
+
+
+def test_rewards_may_be_lists():
+    task = Listed([3, 1], ("a", "b"))
+    task.reset(0)
+    assert [task.step({}).reward for _ in range(2)] == [{"a": 3, "b": 1}] * 2
+    assert (task._total_reward, task.cumulative_reward) == ([6.0, 2.0], 4.0)
+    alone = Listed([3, 1], ("a",))
+    alone.reset(0)
+    assert (alone.step(0).reward, alone.cumulative_reward) == (2, 2)
+    three = Listed([3, 1], ("a", "b", "c"))
+    three.reset(0)
+    with pytest.raises(UsageError, match="Listed paid 2 rewards to 3 players"):
+        three.step({})
+
+
+def plugin_modules() -> dict[str, dict[str, Any]]:
+    """What a plugin of AllenAct imports: classes of flagfall, and stand-ins for other packages."""
+    seeding = SimpleNamespace(np_random=lambda seed: (np.random.RandomState(seed % 2**32), seed))
+    ours = {
+        name: getattr(flagfall.tasks, name)
+        for name in (
+            "RLStepResult",
+            "Sensor",
+            "SensorSuite",
+            "Task",
+            "TaskSampler",
+            "prepare_locals_for_super",
+        )
+    }
+    return {
+        **{f"allenact.base_abstractions.{name}": ours for name in ("misc", "sensor", "task")},
+        "allenact.utils.experiment_utils": {"set_seed": random.seed},
+        "allenact.utils.system": {"get_logger": logging.getLogger},
+        "gym": {"spaces": gymnasium.spaces, "Env": gymnasium.Env},
+        "gym.utils": {"seeding": seeding},
+        **{name: {} for name in ("gym_minigrid", "gym_minigrid.minigrid", "pandas", "patsy")},
+    }
+
+
+class Wanderer:
+    def __init__(self) -> None:
+        self.dice = random.Random(1)
+
+    def reply(self, _seen: Any, _reward: float) -> int:
+        return self.dice.randrange(4)
+
+
+@pytest.mark.skipif(find_spec("allenact_plugins") is None, reason="needs allenact_plugins 0.5.4")
+def test_a_plugin_of_allenact_is_played_with_other_imports(tmp_path):
+    try:
+        with module_aliases(plugin_modules(), first=True):
+            tasks = import_module("allenact_plugins.lighthouse_plugin.lighthouse_tasks")
+            sensors = import_module("allenact_plugins.lighthouse_plugin.lighthouse_sensors")
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "allenact_plugins"]:
+            del sys.modules[name]
+
+    def sampler() -> Any:
+        corners = sensors.CornerSensor(view_radius=1, world_dim=2)
+        return tasks.FindGoalLightHouseTaskSampler(2, 3, [corners], max_steps=60, max_tasks=20, seed=4)
+
+    path = tmp_path / "j"
+    result = run(sampler(), Wanderer, clock="virtual", journal=path, seed=2)
+    assert [(tally.task, tally.played) for tally in result.tasks] == [("FindGoalLightHouseTask", 20)]
+    rewards = [event.reward for event in read_journal(path) if type(event) is TaskEnded]
+    assert len({reward > 0 for reward in rewards}) == 2, "some find the goal, and some do not"
+    found = verify(path, lambda _header: sampler())
+    assert found.ok, found
 
 
 class Pair(Task):

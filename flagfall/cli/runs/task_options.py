@@ -6,6 +6,7 @@ __all__ = ["PythonSetup", "TaskOptions", "choose_tasks", "load_setup"]
 
 import json
 import traceback
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -64,15 +65,21 @@ class PythonSetup:
     """
 
     source: str
-    _create: Callable[[], Any]
+    _create: Callable[..., Any]
 
     def build(self) -> SchedulerRole:
         """Return the scheduler that the function creates; worlds of its tasks are started with the tasks."""
         from flagfall.tasks.commai.world import WorldSwitch
+        from flagfall.tasks.configs.round1_modules import ENVIRONMENT
 
+        needed = _needed_arguments(self._create)
+        if needed not in ([], ["env"]):  # the first revisions of the original give their environment
+            raise UsageError(
+                f"{self.source} needs the arguments {', '.join(map(repr, needed))}; it is called without any"
+            )
         try:
             with _round1_names():  # the function may import modules of round 1
-                made = self._create()
+                made = self._create(*[ENVIRONMENT for _ in needed])
         except UsageError:
             raise
         except Exception as error:
@@ -90,6 +97,15 @@ class PythonSetup:
     def header(self) -> dict[str, Any]:
         """Return only the name: files may change, and a journal must not be able to execute one."""
         return {"scheduler": self.source, "config": json.dumps({"python": self.source})}
+
+
+def _needed_arguments(create: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = signature(create).parameters.values()
+    except ValueError:  # a function in C
+        return []
+    optional = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return [of.name for of in parameters if of.default is Parameter.empty and of.kind not in optional]
 
 
 def _round1_names() -> AbstractContextManager[None]:

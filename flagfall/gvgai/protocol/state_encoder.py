@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from flagfall.gvgai.protocol.framing import JSON
-from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
+from flagfall.tasks.vgdl.views.state_json import StateWriter, java_float
 from flagfall.tasks.vgdl.views.state_observation import StateObservation
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _image_alone(state: StateObservation, image: str) -> str:
     actions = ",".join([f'"ACTION_{action}"' for action in state.available_actions])
     over = msgspec.json.encode(state.is_game_over).decode()
     return (
-        f'{{{shown}"isValidation":false,"gameScore":{java_double(state.game_score)},'
+        f'{{{shown}"isValidation":false,"gameScore":{java_float(state.game_score)},'
         f'"gameTick":{state.game_tick},"gameWinner":"{state.game_winner}","isGameOver":{over},'
         f'{_ABSENT}"phase":"ACT","availableActions":[{actions}],{_NO_LISTS}}}'
     )

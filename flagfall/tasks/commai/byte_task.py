@@ -133,16 +133,16 @@ class ByteTask(Task):
         Args:
             action: a legal action.
         """
-        self._steps += 1
+        self._num_steps_taken += 1
         self._reward = 0
         try:
             byte = self._script.send(action if type(action) is int else int(action))
         except StopIteration as end:
             self._over = True
             self._result = end.value
-            self._earned += self._reward
+            self._total_reward += self._reward
             return StepResult(None, self._reward, terminated=True)
-        self._earned += self._reward
+        self._total_reward += self._reward
         return StepResult(byte, self._reward)
 
     def _step(self, action: Any) -> StepResult:

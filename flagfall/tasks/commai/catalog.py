@@ -25,7 +25,7 @@ from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES
 from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules
 from flagfall.tasks.commai.micro.sentences import SENTENCE_SETUPS
 from flagfall.tasks.commai.micro.synonyms import NewWordQuestions, SynonymQuestions
-from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
+from flagfall.tasks.commai.mini.examples import FORMER_STRINGS, MINI_EXAMPLES
 from flagfall.tasks.commai.mini.task import MiniTask
 from flagfall.tasks.commai.vocabulary import Vocabulary, default_vocabulary
 
@@ -79,7 +79,9 @@ def _sentence_task(task_id: str, words: Vocabulary | None, fixes: bool) -> Micro
 
 
 def _mini_task(task_id: str, world: World | None, fixes: bool) -> MiniTask:
-    return MiniTask(task_id, MINI_EXAMPLES[task_id](fixes), world=world, fixes=fixes)
+    make = MINI_EXAMPLES[task_id]
+    former = make(fixes, FORMER_STRINGS)
+    return MiniTask(task_id, make(fixes), former_examples=former, world=world, fixes=fixes)
 
 
 CATALOG: Final = make_catalog()

@@ -77,6 +77,11 @@ class Room:
         """True if the episode has used all its steps; true before the first episode, too."""
         return self.steps >= self._length
 
+    @property
+    def words_ahead(self) -> list[int]:
+        """The words that are left of the script, as indices of `WORDS`."""
+        return self._script[self._cursor :]
+
     def begin(self) -> None:
         """Start an episode: the player in the middle, new colours, a new question."""
         self.place: int = _START_PLACE

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "COLORS",
     "CORNERS",
+    "MOST_WORDS",
     "MOVES",
     "NEXT_PLACE",
     "OBJECTS",
@@ -51,8 +52,8 @@ _DELTAS: Final = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
 TASKS: Final = ("answer-only", "answer-and-echo", "echo")
 """The three kinds of reward."""
 
-_MOST: Final = 2**31 - 1
-"""Greatest number of words and steps: learners hold them in 32 bits."""
+MOST_WORDS: Final = 2**31 - 1
+"""Greatest number of words, steps and pixels: learners hold them in 32 bits."""
 
 _WIDEST_VIEW: Final = SIZE - 1
 """A wider view would show nothing but more wall."""
@@ -162,9 +163,9 @@ class LangRoomRules:
 
     task: str = "answer-only"
     view: int = _whole_number("view", 2, least=1, most=_WIDEST_VIEW)
-    length: int = _whole_number("length", 200, least=1, most=_MOST)
-    resolution: int = _whole_number("resolution", 64, least=1, most=_MOST)
-    vocab_size: int = _whole_number("vocab_size", len(WORDS), least=len(WORDS), most=_MOST)
+    length: int = _whole_number("length", 200, least=1, most=MOST_WORDS)
+    resolution: int = _whole_number("resolution", 64, least=1, most=MOST_WORDS)
+    vocab_size: int = _whole_number("vocab_size", len(WORDS), least=len(WORDS), most=MOST_WORDS)
 
     def __attrs_post_init__(self) -> None:
         if self.task not in TASKS:

@@ -404,7 +404,8 @@ REFUSED_HEADERS = [
     ("GameSpace", "1:1: unknown game class 'GameSpace'"),
     ("BasicGame obs=", "1:11: 'obs=' has no value"),
     ("BasicGame square_size=0", "1:11: square_size must be from 1 to 1000"),
-    ("BasicGame no_players=2", "1:11: no_players must be from 1 to 1"),
+    ("BasicGame no_players=2", "1:11: a game for 2 players: only games for one player can be played"),
+    ("BasicGame no_players=0", "1:11: no_players must be from 1 to 1"),
     ("BasicGame no_counters=-1", "1:11: no_counters must be from 0 to 1000"),
     ("BasicGame obs=wal", "1:11: unknown sprite 'wal'; nearest: wall"),
 ]

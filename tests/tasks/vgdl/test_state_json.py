@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
+from flagfall.gvgai.protocol.state_encoder import StateLines
 from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
 from flagfall.tasks.vgdl.views.state_observation import Observation, StateObservation
@@ -41,19 +44,34 @@ def slowly(seen: Observation) -> dict[str, Any]:
     }
 
 
+def as_float(value: float) -> float:
+    """A number whose shortest text is that of the nearest one with 24 bits."""
+    return float(str(np.float32(value)))
+
+
+def hash_map(amounts: dict[int, int]) -> dict[str, int]:
+    """The amounts as a table of Java has them: in a power of two of slots, a quarter of them free."""
+    slots: list[list[int]] = [[] for _ in range(16)]
+    while 4 * len(amounts) > 3 * len(slots):
+        slots = [[] for _ in range(2 * len(slots))]
+    for number in sorted(amounts):
+        slots[number % len(slots)].append(number)
+    return {str(number): amounts[number] for slot in slots for number in slot}
+
+
 def slow_json(state: StateObservation, phase: str) -> str:
     """The same message by a general encoder."""
     grid = [[[slowly(seen) for seen in cell] for cell in column] for column in state.observation_grid]
     told: dict[str, Any] = {
         "isValidation": False,
-        "gameScore": state.game_score,
+        "gameScore": as_float(state.game_score),
         "gameTick": state.game_tick,
         "gameWinner": state.game_winner,
         "isGameOver": state.is_game_over,
         "worldDimension": state.world_dimension,
         "blockSize": state.block_size,
         "noOfPlayers": 1,
-        "avatarSpeed": state.avatar_speed,
+        "avatarSpeed": as_float(state.avatar_speed),
         "avatarOrientation": state.avatar_orientation,
         "avatarPosition": state.avatar_position,
         "avatarLastAction": f"ACTION_{state.avatar_last_action}",
@@ -64,7 +82,7 @@ def slow_json(state: StateObservation, phase: str) -> str:
         "isAvatarAlive": state.is_avatar_alive,
         "phase": phase,
         "availableActions": [f"ACTION_{action}" for action in state.available_actions],
-        "avatarResources": {str(number): amount for number, amount in state.avatar_resources.items()},
+        "avatarResources": hash_map(state.avatar_resources),
         "observationGrid": grid,
         "observationGridNum": len(grid),
         "observationGridMaxRow": len(grid[0]),
@@ -86,6 +104,45 @@ def test_pieces_that_were_kept_make_the_same_text_as_a_general_encoder() -> None
         for _ in played(play, 120):
             state = observer.observe()
             assert writer.write(state, "ACT") == slow_json(state, "ACT")
+
+
+@pytest.mark.parametrize(
+    ("amounts", "text"),
+    [
+        ({3: 1, 17: 2}, '"17":2,"3":1'),
+        ({19: 4, 3: 1}, '"3":1,"19":4'),
+        (
+            dict.fromkeys(range(8, 20), 0),
+            ",".join(f'"{n}":0' for n in [16, 17, 18, 19, *range(8, 16)]),
+        ),
+        (dict.fromkeys(range(8, 21), 0), ",".join(f'"{n}":0' for n in range(8, 21))),
+    ],
+)
+def test_resources_have_the_order_of_a_hash_map(amounts: dict[int, int], text: str) -> None:
+    state = msgspec.structs.replace(Observer(zoo(0)).observe(), avatar_resources=amounts)
+    written = StateWriter().write(state, "ACT")
+    assert f'"avatarResources":{{{text}}}' in written
+    assert written == slow_json(state, "ACT")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1, "0.1"),
+        (0.1 + 0.2, "0.3"),
+        (1 / 3, "0.33333334"),
+        (0.2 * 0.7, "0.14"),
+        (16_777_217, "1.6777216E7"),
+        (-1e-50, "-0.0"),
+        (-0.0, "-0.0"),
+    ],
+)
+def test_score_and_speed_have_the_precision_of_a_float(value: float, text: str) -> None:
+    state = Observer(zoo(0)).observe()
+    state = msgspec.structs.replace(state, game_score=value, avatar_speed=value)
+    for written in (StateWriter().write(state, "ACT"), StateLines(lambda: None).act(state, "IMAGE")):
+        assert f'"gameScore":{text},' in written
+    assert f'"avatarSpeed":{text},' in StateWriter().write(state, "ACT")
 
 
 def test_one_writer_serves_one_play_after_another() -> None:

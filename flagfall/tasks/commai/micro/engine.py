@@ -23,7 +23,7 @@ from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules, Progress
 from flagfall.tasks.commai.micro.questions import QuestionSource
-from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision
+from flagfall.tasks.rule_revisions import ROUND1, revision_of, unknown_revision
 
 SourceFactory: TypeAlias = Callable[[Random], QuestionSource]
 """Makes the questions of one instance; everything random in them comes from the argument."""
@@ -82,7 +82,7 @@ class MicroTask(ByteTask):
             verdict = None
             while verdict is None:
                 heard.append((yield byte))
-                if self._steps >= max_time:
+                if self._num_steps_taken >= max_time:
                     self._timed_out = True
                     verdict = None if self.fixes else source.judge(heard)
                     if verdict is None:
@@ -128,7 +128,7 @@ class MicroTask(ByteTask):
         Returns:
             why that is impossible; `None` if it is done.
         """
-        self.fixes = self.fixes or is_first_revision(revisions, ROUND1)
+        self.fixes = self.fixes or revision_of(revisions, ROUND1) == 1
         return unknown_revision(revisions, ROUND1)
 
     def metrics(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Strings that fit a description, and strings that nearly fit.
 
-The recipes are those of round 1 of the General AI Challenge: the same strings are possible. Every string is
-checked: a right one always fits, and a wrong one never does.
+Each string is as likely as in round 1 of the General AI Challenge (`src/fsa` there). Every string is checked:
+a right one always fits, and a wrong one never does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection
     from random import Random
 
     from flagfall.tasks.commai.mini.descriptions import Description
@@ -60,10 +60,7 @@ def wrong_string(description: Description, length: int, rng: Random) -> str:
     ):
         raise UsageError(f"description {str(description)!r} fits every string")
 
-    def damaged() -> str:
-        return _damaged(description, right_string(description, length, rng), rng)
-
-    return _checked(description, damaged, fits=False)
+    return _checked(description, lambda: _damaged(description, length, rng), fits=False)
 
 
 def _checked(description: Description, draw: Callable[[], str], *, fits: bool) -> str:
@@ -80,14 +77,9 @@ def _coin(rng: Random) -> bool:
     return rng.random() < 0.5  # noqa: PLR2004 - heads or tails
 
 
-def _known(description: Description) -> str:
-    """Return the letters that occur in a description."""
-    return "".join(sorted(set("".join(description.wanted + description.barred))))
-
-
 def _foreign(description: Description) -> str:
     """Return the letters that do not occur in a description; all letters if there are none."""
-    known = _known(description)
+    known = "".join(description.wanted + description.barred)
     return "".join(letter for letter in ascii_uppercase if letter not in known) or ascii_uppercase
 
 
@@ -95,145 +87,128 @@ def _foreign(description: Description) -> str:
 
 
 class _Builder:
-    """Builds one right string, letter by letter, run by run."""
+    """Builds one right string: at every step a letter that begins or continues a run, or a filler."""
 
     def __init__(self, description: Description, length: int, rng: Random) -> None:
         self._description = description
         self._length = length
         self._rng = rng
         self._text = ""
+        self._tail = ""  # the text since the last filler, across which no run is continued
+        self._covered = 0  # letters up to the end of the last complete run or filler
+        self._missing = list(description.wanted) if description.join == "and" else []
+        self._aim = ""  # the missing run that letters lead to
 
     def build(self) -> str:
-        """Append runs and fillers until the string is long enough and has all required runs.
+        """Append letters and fillers until the string is long enough and has all required runs."""
+        while True:
+            if self._may_be_filled():
+                self._fill()
+            if self._is_complete():
+                return self._text
+            if self._description.wanted:
+                self._append_letter()
 
-        A filler comes first or after a complete run, and a run follows it.
-        """
-        wanted = self._description.wanted
-        filled = False
-        while not self._complete():
-            if not filled and self._fills():
-                self._text += self._filler()
-                filled = bool(wanted)
-            else:
-                self._append_one()
-                filled = False
-        return self._text
+    def _is_long_enough(self) -> bool:
+        return len(self._text) > self._length
 
-    def _complete(self) -> bool:
+    def _is_complete(self) -> bool:
         """Return whether the string may end here; it ends at the first such place."""
-        return len(self._text) > self._length and not self._missing()
+        whole = self._description.anything or self._covered == len(self._text)
+        return self._is_long_enough() and not self._missing and whole
 
-    def _fills(self) -> bool:
+    def _may_be_filled(self) -> bool:
         description = self._description
-        short = len(self._text) <= self._length
-        return description.anything and short and (not description.wanted or _coin(self._rng))
+        if not description.anything or self._covered < len(self._text) or self._is_long_enough():
+            return False
+        return not description.wanted or _coin(self._rng)
 
-    def _missing(self) -> Sequence[str]:
-        description = self._description
-        if description.join == "or":
-            return ()
-        return [run for run in description.wanted if run not in self._text]
+    def _fill(self) -> None:
+        """Append letters outside of the description, or letters of barred runs that do not complete one.
 
-    def _append_one(self) -> None:
-        """Append a run; only a missing one if there is no room left for others."""
-        missing = self._missing()
-        room = self._length + 1 - len(self._text)
-        if missing and room <= len("".join(missing)):
-            self._append(self._rng.choice(missing), ())
-        else:
-            wanted = self._description.wanted
-            self._append(self._rng.choice(wanted), wanted)
-
-    def _append(self, run: str, stops: Sequence[str]) -> None:
-        """Append a run, possibly overlapping the end of the last one.
-
-        If `anything` is allowed, the string may end within the run.
-
-        Args:
-            run: the run.
-            stops: runs at whose end to stop, if they cover all appended letters.
+        Where each letter would complete a barred run, nothing is appended.
         """
-        overlaps = [size for size in range(len(run)) if self._text.endswith(run[:size])]
-        for appended, letter in enumerate(run[self._rng.choice(overlaps) :], 1):
-            self._text += letter
-            if any(len(stop) >= appended and self._text.endswith(stop) for stop in stops):
-                return
-            if self._description.anything and self._complete():
-                return
-
-    def _filler(self) -> str:
-        """Draw letters outside of the description, or letters of barred runs that do not complete one."""
-        description, rng = self._description, self._rng
+        barred, rng = self._description.barred, self._rng
         size = rng.randint(1, _LONGEST_FILLER)
-        filler = ""
-        if description.barred and _coin(rng):
-            letters = sorted(set("".join(description.barred)))
-            while len(filler) < size:
-                text = self._text + filler
-                harmless = [letter for letter in letters if not (text + letter).endswith(description.barred)]
-                if not harmless:
-                    break
-                filler += rng.choice(harmless)
-        return filler or "".join(rng.choices(_foreign(description), k=size))
+        if not barred or _coin(rng):
+            self._text += "".join(rng.choices(_foreign(self._description), k=size))
+        else:
+            for _ in range(size):
+                harmless = [of for of in "".join(barred) if not (self._text + of).endswith(barred)]
+                self._text += rng.choice(harmless) if harmless else ""
+        self._tail = ""
+        self._covered = len(self._text)
+
+    def _append_letter(self) -> None:
+        """Append a letter that leads towards the end of a run which covers all letters not yet covered."""
+        wanted, bare = self._description.wanted, len(self._text) - self._covered
+        letters = {
+            run[size] for run in wanted for size in range(bare, len(run)) if self._tail.endswith(run[:size])
+        }
+        steered = self._steer(letters) if self._is_long_enough() else ""
+        letter = steered or self._rng.choice(sorted(letters))
+        self._text += letter
+        self._tail += letter
+        complete = [run for run in wanted if self._tail.endswith(run)]
+        self._missing = [run for run in self._missing if run not in complete]
+        if any(len(run) > bare for run in complete):
+            self._covered = len(self._text)
+
+    def _steer(self, letters: Collection[str]) -> str:
+        """Return the letter that leads farthest into one missing run; empty if there is none."""
+        if self._missing and self._aim not in self._missing:
+            self._aim = self._rng.choice(self._missing)
+        run = self._aim if self._missing else ""
+        begun = (run[size] for size in reversed(range(len(run))) if self._tail.endswith(run[:size]))
+        return next((letter for letter in begun if letter in letters), "")
 
 
 # --- wrong strings -----------------------------------------------------------------------------------------
 
 
-def _damaged(description: Description, text: str, rng: Random) -> str:
-    wanted, barred = description.wanted, description.barred
-    needed = wanted if description.join == "and" else ()
-    if barred and (not needed or _coin(rng)):
+def _damaged(description: Description, length: int, rng: Random) -> str:
+    """Damage a right string: remove a run, insert a letter, known or foreign, or a barred run."""
+    wanted, barred, anything = description.wanted, description.barred, description.anything
+    insert_known = not anything and _coin(rng)
+    insert_foreign = not anything and not insert_known
+    remove = description.join == "and" and len(wanted) > (0 if anything else 1)
+    if remove and not anything and _coin(rng):
+        insert_known = insert_foreign = False
+    insert_barred = bool(barred) and not (remove and _coin(rng))
+    text = right_string(description, length, rng)
+    if remove and not insert_barred:
+        removed = _without_one_run(description, text, rng)
+        insert_known = insert_known or removed is None
+        text = text if removed is None else removed
+    if insert_known:
         at = rng.randrange(len(text))
-        return text[:at] + rng.choice(barred) + text[at:]
-    if description.anything:
-        return _overwritten(description, text, rng)
-    if len(needed) > 1:
-        return _thinned(description, text, rng)
-    return _with_one_more(description, text, rng)
+        new = [text[:at] + letter + text[at:] for letter in "".join(wanted)]
+        wrong = [of for of in new if not description.accepts(of)]
+        insert_foreign = insert_foreign or not wrong
+        text = rng.choice(wrong) if wrong else text
+    for insert, runs in ((insert_barred, barred), (insert_foreign, _foreign(description))):
+        if insert:
+            at = rng.randrange(len(text))
+            text = text[:at] + rng.choice(runs) + text[at:]
+    return text
 
 
-def _with_one_more(description: Description, text: str, rng: Random) -> str:
-    """Insert one letter before the end: a wrong one of the description, or a foreign one."""
-    if _coin(rng):
-        return _with_a_known_one(description, text, rng)
-    at = rng.randrange(len(text))
-    return text[:at] + rng.choice(_foreign(description)) + text[at:]
+def _without_one_run(description: Description, text: str, rng: Random) -> str | None:
+    """Remove all occurrences of one run, or overwrite them if `anything` is allowed.
 
+    One word overwrites all occurrences at once. Where that makes new ones, it is repeated.
 
-def _with_a_known_one(description: Description, text: str, rng: Random) -> str:
-    """Insert a letter of the description that makes the string wrong; a foreign one if there is none."""
-    at = rng.randrange(len(text))
-    spoilers = [
-        letter for letter in _known(description) if not description.accepts(text[:at] + letter + text[at:])
-    ]
-    return text[:at] + rng.choice(spoilers or _foreign(description)) + text[at:]
-
-
-def _thinned(description: Description, text: str, rng: Random) -> str:
-    """Remove all occurrences of one run; sometimes insert a letter as well.
-
-    If too little would remain, a letter of the description that makes the string wrong is inserted.
+    Returns:
+        what remains; `None` if it would be too little.
     """
     run = rng.choice(description.wanted)
-    thinned = text
-    while run in thinned:
-        thinned = thinned.replace(run, "")
-    too_much = len(text) < _SHORTEST_TO_DELETE_FROM or len(thinned) < len(text) / 2
-    damaged = _with_a_known_one(description, text, rng) if too_much else thinned
-    return _with_one_more(description, damaged, rng) if _coin(rng) else damaged
-
-
-def _overwritten(description: Description, text: str, rng: Random) -> str:
-    """Overwrite all occurrences of one run; only with foreign letters if others keep recreating it."""
-    run = rng.choice(description.wanted)
-    foreign = _foreign(description)
+    before, foreign = len(text), _foreign(description)
+    if before < _SHORTEST_TO_DELETE_FROM and not description.anything:
+        return None
+    mixed = foreign + "".join(sorted(set("".join(description.wanted))))
     attempt = 0
     while run in text:
-        letters = foreign + _known(description) if attempt < _MIXED_ATTEMPTS else foreign
+        letters = mixed if attempt < _MIXED_ATTEMPTS else foreign
         attempt += 1
-        at = text.find(run)
-        while at >= 0:
-            text = text[:at] + "".join(rng.choices(letters, k=len(run))) + text[at + len(run) :]
-            at = text.find(run, at + len(run))
-    return text
+        text = text.replace(run, "".join(rng.choices(letters, k=len(run))) if description.anything else "")
+    return text if len(text) * 2 >= before else None

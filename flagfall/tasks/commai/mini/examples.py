@@ -5,25 +5,53 @@ Probabilities and sizes are those of round 1 of the General AI Challenge; the ta
 
 from __future__ import annotations
 
-__all__ = ["MINI_EXAMPLES", "MINI_SETS", "ExampleSet", "WarmUp", "any_of", "make_example"]
+__all__ = [
+    "FORMER_STRINGS",
+    "MINI_EXAMPLES",
+    "MINI_SETS",
+    "ExampleSet",
+    "Strings",
+    "WarmUp",
+    "any_of",
+    "make_example",
+]
 
+from collections.abc import Callable
 from functools import partial
+from random import Random
 from string import ascii_uppercase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import attrs
 
-from flagfall.tasks.commai.mini.description_strings import right_string, wrong_string
+from flagfall.tasks.commai.mini import description_strings, former_strings
 from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description
 from flagfall.tasks.commai.mini.task import Example
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from random import Random
+    from collections.abc import Mapping, Sequence
 
     from flagfall.tasks.commai.mini.descriptions import Join
     from flagfall.tasks.commai.mini.task import MakeExample
+
+
+class Strings(NamedTuple):
+    """Two functions that draw strings from a description, a length and a source of random numbers.
+
+    Attributes:
+        right: draws one that fits.
+        wrong: draws one that does not.
+    """
+
+    right: Callable[[Description, int, Random], str]
+    wrong: Callable[[Description, int, Random], str]
+
+
+_STRINGS: Final = Strings(description_strings.right_string, description_strings.wrong_string)
+
+FORMER_STRINGS: Final = Strings(former_strings.right_string, former_strings.wrong_string)
+"""The strings of revision 2 of the rules."""
 
 _LETTERS_PER_RUN: Final = (1, 3)
 _LETTERS_PER_KIND: Final = 13
@@ -62,7 +90,9 @@ MINI_SETS: Final[Mapping[str, ExampleSet]] = MappingProxyType(
 """The tasks, by id."""
 
 
-def make_example(rng: Random, *, row: ExampleSet, fixes: bool = False) -> Example:
+def make_example(
+    rng: Random, *, row: ExampleSet, fixes: bool = False, strings: Strings = _STRINGS
+) -> Example:
     """Draw a description of a set, and a string that fits it or does not with equal probability.
 
     Every string fits `anything`. As in the original, the empty string represents one that does not.
@@ -71,6 +101,7 @@ def make_example(rng: Random, *, row: ExampleSet, fixes: bool = False) -> Exampl
         rng: the source of everything random.
         row: the set.
         fixes: repair that quirk (Q29): the answer to `anything` is always yes.
+        strings: how strings are drawn.
     """
     description = _describe(rng, row)
     length = rng.randint(1, row.longest)
@@ -79,19 +110,22 @@ def make_example(rng: Random, *, row: ExampleSet, fixes: bool = False) -> Exampl
         if not fixes:
             return Example(ANYTHING, "", fits)
         fits = True
-    string = (right_string if fits else wrong_string)(description, length, rng)
+    string = (strings.right if fits else strings.wrong)(description, length, rng)
     return Example(str(description), string, fits)
 
 
-def any_of(rng: Random, *, rows: Sequence[ExampleSet], fixes: bool = False) -> Example:
+def any_of(
+    rng: Random, *, rows: Sequence[ExampleSet], fixes: bool = False, strings: Strings = _STRINGS
+) -> Example:
     """Draw an example of one of several sets, chosen uniformly: mini-task 5.
 
     Args:
         rng: the source of everything random.
         rows: the sets.
         fixes: see `make_example`.
+        strings: how strings are drawn.
     """
-    return make_example(rng, row=rng.choice(rows), fixes=fixes)
+    return make_example(rng, row=rng.choice(rows), fixes=fixes, strings=strings)
 
 
 def _describe(rng: Random, row: ExampleSet) -> Description:
@@ -129,6 +163,9 @@ class WarmUp:
 
     Instances are counted over the life of the task, regardless of their results.
 
+    Args:
+        strings: how strings are drawn.
+
     Attributes:
         instances: number of instances so far.
     """
@@ -141,8 +178,9 @@ class WarmUp:
 
     _ATTEMPTS: Final = 3
 
-    def __init__(self) -> None:
+    def __init__(self, strings: Strings = _STRINGS) -> None:
         self.instances: int = 0
+        self._strings = strings
         self._description = Description(("A",))
 
     def __call__(self, rng: Random) -> Example:
@@ -153,7 +191,7 @@ class WarmUp:
         self.instances += 1
         length = rng.randint(size, 3 * size - 1)
         fits = rng.random() < 0.5  # noqa: PLR2004 - a coin
-        string = right_string(self._description, length, rng) if fits else self._wrong(length, rng)
+        string = self._strings.right(self._description, length, rng) if fits else self._wrong(length, rng)
         return Example(str(self._description), string, fits)
 
     def _wrong(self, length: int, rng: Random) -> str:
@@ -162,26 +200,29 @@ class WarmUp:
             string = _run(rng, ascii_uppercase, (length, length))
             if not self._description.accepts(string):
                 return string
-        return wrong_string(self._description, length, rng)
+        return self._strings.wrong(self._description, length, rng)
 
 
-def _warm_up(_fixes: bool) -> MakeExample:
-    return WarmUp()
+def _warm_up(_fixes: bool, strings: Strings = _STRINGS) -> MakeExample:
+    return WarmUp(strings)
 
 
-def _set(row: ExampleSet, fixes: bool) -> MakeExample:
-    return partial(make_example, row=row, fixes=fixes)
+def _set(row: ExampleSet, fixes: bool, strings: Strings = _STRINGS) -> MakeExample:
+    return partial(make_example, row=row, fixes=fixes, strings=strings)
 
 
-def _all_sets(fixes: bool) -> MakeExample:
-    return partial(any_of, rows=tuple(MINI_SETS.values()), fixes=fixes)
+def _all_sets(fixes: bool, strings: Strings = _STRINGS) -> MakeExample:
+    return partial(any_of, rows=tuple(MINI_SETS.values()), fixes=fixes, strings=strings)
 
 
-MINI_EXAMPLES: Final[Mapping[str, Callable[[bool], MakeExample]]] = MappingProxyType(
+MINI_EXAMPLES: Final[Mapping[str, Callable[..., MakeExample]]] = MappingProxyType(
     {
         "mini0": _warm_up,
         **{task_id: partial(_set, row) for task_id, row in MINI_SETS.items()},
         "mini5": _all_sets,
     }
 )
-"""Makers of the example sources of mini-tasks by task id, from `fixes`; each call is for one task."""
+"""Makers of the example sources of mini-tasks by task id, from `fixes` and, if others are wanted, `strings`.
+
+Each call is for one task.
+"""

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
-from flagfall.tasks.rule_revisions import ROUND1, is_first_revision, unknown_revision
+from flagfall.tasks.rule_revisions import ROUND1, revision_of, unknown_revision
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -36,6 +36,9 @@ MAX_TIME: Final = 3000
 """Time limit in steps; an instance fails at the first silence after it."""
 
 CONGRATULATIONS: Final = (b"good job.", b"bravo.", b"congratulations.", b"nice work.", b"correct.")
+
+_FORMER: Final = 2
+"""The revision of the rules of which `former_examples` draws the strings."""
 
 _DOT: Final = ord(".")
 _SUCCESS: Final = 1
@@ -62,6 +65,11 @@ MakeExample: TypeAlias = Callable[[Random], Example]
 class MiniTask(ByteTask):
     """A mini-task of round 1: does the string fit the description?
 
+    Args:
+        make_example: draws the content of each instance.
+        former_examples: draws it as revision 2 of the rules did, so that journals of it can be verified;
+            `None` if they cannot.
+
     Attributes:
         id: the name of the task, such as `mini3`.
         max_time: see `MAX_TIME`.
@@ -78,6 +86,7 @@ class MiniTask(ByteTask):
         task_id: str,
         make_example: MakeExample,
         *,
+        former_examples: MakeExample | None = None,
         max_time: int = MAX_TIME,
         world: World | None = None,
         fixes: bool = False,
@@ -87,6 +96,7 @@ class MiniTask(ByteTask):
         self.world = world
         self.fixes = fixes
         self._make_example = make_example
+        self._former_examples = former_examples
         self._timed_out = False
 
     def script(self, rng: Random) -> Script:
@@ -122,7 +132,7 @@ class MiniTask(ByteTask):
             heard.append((yield saying[at] if at < len(saying) else SILENCE))
             at += 1
             silent = at >= len(saying)
-            if silent and self._steps >= self.max_time:
+            if silent and self._num_steps_taken >= self.max_time:
                 self._timed_out = True
                 if self.world is not None and not self.fixes:  # the task speaks next, so an answer is dropped
                     self.world.hear(heard.decode("latin-1"))
@@ -163,21 +173,23 @@ class MiniTask(ByteTask):
         return spoilt
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Check the rules of a recorded match.
+        """Take the rules of a recorded match.
 
-        Revision 1 drew other strings.
+        Revisions 1 and 2 drew other strings. Those of revision 2 are drawn again by `former_examples`.
 
         Args:
             revisions: the revisions in the journal, by family.
 
         Returns:
-            why the match cannot be executed again; `None` if its rules are the current ones.
+            why that is impossible; `None` if it is done.
         """
-        why = unknown_revision(revisions, ROUND1)
-        if is_first_revision(revisions, ROUND1):
-            why = f"it was played by revision 1 of the rules of {ROUND1}"
-            why += ", which drew other strings for mini-tasks"
-        return why
+        revision = revision_of(revisions, ROUND1)
+        if revision == _FORMER and self._former_examples is not None:
+            self._make_example = self._former_examples
+        elif revision in {1, _FORMER}:
+            why = f"it was played by revision {revision} of the rules of {ROUND1}"
+            return f"{why}, which drew other strings for mini-tasks"
+        return unknown_revision(revisions, ROUND1)
 
     def metrics(self) -> dict[str, Any]:
         """Return length and reward of the instance, its content, and whether its time ran out."""

@@ -66,6 +66,7 @@ def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[Con
     return tasks
 
 
+# Modules, where they were moved with their former name, and the names of their tasks.
 _NAMES: Final = """
 tasks.competition.repetition
     BeSilentTask                                        repetition.be_silent
@@ -111,7 +112,7 @@ tasks.competition.navigation
     LookTask                                            navigation.look
     LookAroundTask                                      navigation.look_around
     FindObjectAroundTask                                navigation.find_object_around
-tasks.micro
+tasks.micro.micro
     Repeat1V1L                                          micro.repeat_1v1l
     Repeat3V1L                                          micro.repeat_3v1l
     Repeat3V2L                                          micro.repeat_3v2l
@@ -136,7 +137,7 @@ tasks.competition.to_be_validated
     LocalTwoAssociatedCharacters                        guessing.local_two_associated_character
     LocalTwoAssociatedDelimitedStringsMax4              guessing.local_two_associated_string_max_4
     LocalTwoAssociatedDelimitedStringsMin5Max10         guessing.local_two_associated_string_min_5_max_10
-tasks.sample
+tasks.sample.sample_tasks tasks.sample_tasks
     RepeatingCharTask                                   sample.repeating_character
     YesNoTask                                           sample.yes_no
     BeSilentTask                                        sample.be_silent
@@ -152,14 +153,14 @@ tasks.sample
 
 
 def _read_names() -> dict[str, str]:
-    names = {}
-    module = ""
+    names: dict[str, str] = {}
+    modules: list[str] = []
     for row in _NAMES.strip().splitlines():
-        words = row.split()
-        if len(words) == 1:
-            module = words[0]
+        if not row.startswith(" "):
+            modules = row.split()
         else:
-            names[f"{module}.{words[0]}"] = f"commai.{words[1]}"
+            name, task_id = row.split()
+            names |= {f"{module}.{name}": f"commai.{task_id}" for module in modules}
     return names
 
 

@@ -140,6 +140,10 @@ class _GameParser:
         values = read_parameters(_HEADER, given, Names(), self._notices)
         _within(given, values, "square_size", 1, MAX_SQUARE, -1)
         _within(given, values, "no_counters", 0, MAX_COUNTERS, 0)
+        players = values["no_players"]
+        if isinstance(players, int) and players > 1:
+            text = f"a game for {players} players: only games for one player can be played"
+            raise GameError(given["no_players"].place, text)
         _within(given, values, "no_players", 1, 1, 1)
         return values
 

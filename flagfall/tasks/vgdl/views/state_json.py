@@ -6,13 +6,14 @@ list and of a sprite is cached as long as one state shares them with the next.
 
 from __future__ import annotations
 
-__all__ = ["StateWriter", "java_double"]
+__all__ = ["StateWriter", "java_double", "java_float"]
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from itertools import compress
 from operator import is_not
+from struct import pack, unpack
 from typing import Final
 
 from flagfall.tasks.vgdl.views.state_observation import (
@@ -30,6 +31,11 @@ MAX_CACHED: Final = 20_000
 _PLAIN_BELOW: Final = 10_000_000
 _PLAIN_FROM: Final = 0.001
 
+_FLOAT_DIGITS: Final = 9
+"""Digits that tell all floats apart."""
+
+_LEAST_SLOTS: Final = 16
+
 _TRUTH: Final = ("false", "true")
 
 _LISTS: Final = ("NPC", "immovable", "movable", "resources", "portals", "fromAvatarSprites")
@@ -45,26 +51,50 @@ def java_double(value: float) -> str:
     return _TEXTS[value] if value else repr(float(value))  # 0.0 and -0.0 are one key
 
 
+def java_float(value: float) -> str:
+    """Return a number in Java's format of a float, which has 24 bits: `11.0`, `0.1`, `1.6777216E7`.
+
+    Args:
+        value: finite; what is too large for a float is written as a double.
+    """
+    return _FLOATS[value] if value else repr(float(value))
+
+
 class _Texts(dict[float, str]):
     """Texts of numbers, written on first use; at most `MAX_CACHED` are cached."""
+
+    def __init__(self, write: Callable[[float], str]) -> None:
+        super().__init__()
+        self._write = write
 
     def __missing__(self, value: float) -> str:
         if len(self) >= MAX_CACHED:
             self.clear()
-        text = self[value] = _java_double(value)
+        text = self[value] = self._write(value)
         return text
 
 
-_TEXTS: Final = _Texts()
+def _java_float(value: float) -> str:
+    try:
+        packed = pack("f", value)
+    except OverflowError:
+        return _java_double(value)
+    rounded: float = unpack("f", packed)[0]
+    shortest = (float(f"{rounded:.{digits}g}") for digits in range(1, _FLOAT_DIGITS + 1))
+    return _java_double(next(text for text in shortest if pack("f", text) == packed))
 
 
 def _java_double(value: float) -> str:
-    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+    if not value or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         return repr(float(value))
     sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
     assert isinstance(exponent, int)  # states hold no infinities
     first, *others = map(str, digits)
     return f"{'-' * sign}{first}.{''.join(others) or '0'}E{exponent + len(digits) - 1}"
+
+
+_TEXTS: Final = _Texts(_java_double)
+_FLOATS: Final = _Texts(_java_float)
 
 
 class StateWriter:
@@ -266,16 +296,22 @@ class _Facts:
             self._avatar = avatar
             self._avatar_text = _avatar(state, phase)
         amounts = state.avatar_resources
-        resources = (
-            ",".join([f'"{type_id}":{amount}' for type_id, amount in amounts.items()]) if amounts else ""
-        )
+        resources = ",".join([f'"{number}":{amounts[number]}' for number in _hash_order(amounts)])
         return (
-            f'"gameScore":{java_double(state.game_score)},"gameTick":{tick},{self._world_text}'
-            f'"avatarSpeed":{java_double(state.avatar_speed)},'
+            f'"gameScore":{java_float(state.game_score)},"gameTick":{tick},{self._world_text}'
+            f'"avatarSpeed":{java_float(state.avatar_speed)},'
             f'"avatarOrientation":{_pair(state.avatar_orientation)},'
             f'"avatarPosition":{_pair(state.avatar_position)},'
             f'"avatarLastAction":"ACTION_{state.avatar_last_action}",{self._avatar_text}{resources}}}'
         )
+
+
+def _hash_order(numbers: Collection[int]) -> list[int]:
+    """Return numbers in the order of a `HashMap` of Java that they were put into in ascending order."""
+    slots = _LEAST_SLOTS
+    while len(numbers) > slots * 3 // 4:
+        slots *= 2
+    return sorted(numbers, key=lambda number: (number % slots, number))
 
 
 def _world(state: StateObservation) -> str:
