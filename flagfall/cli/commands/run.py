@@ -46,6 +46,7 @@ def run(
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Annotated[bool, _Flag] = False,
     results: Path | None = None,
+    overwrite: Annotated[bool, _Flag] = False,
     words: Path | None = None,
     bit_mode: Annotated[bool, _Flag] = False,
     scramble: Annotated[bool, _Flag] = False,
@@ -108,6 +109,7 @@ def run(
             pictures, are stored as digests, which `verify` compares.
         results: Write the statistics of round 1 (rewards, times, trials) to this file, after errors too; as
             JSON if its name ends in `.json`. Numbered like the journals in a series.
+        overwrite: Replace files of `--journal` and `--results` that exist.
         words: File of words for sentence tasks, one word per line.
         bit_mode: One step is one bit instead of one byte, in both directions.
         scramble: Replace words by pseudo-words; for conversations in bit mode.
@@ -151,6 +153,7 @@ def run(
         journal=journal,
         results=results,
         log=logs.log_file,
+        overwrite=overwrite,
         repeats=matches,
         tick=tick,
         timed=not no_timeout,
