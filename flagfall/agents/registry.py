@@ -8,7 +8,7 @@ import inspect
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.agents.agent import adapt
+from flagfall.agents.agent import adapt, check_arguments
 from flagfall.agents.file_outline import which_agent
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples.registry import SAMPLES
@@ -90,9 +90,11 @@ def _load_code(spec: AgentSpec) -> Any:
     with module_aliases(LEARNER_MODULES, first=False):
         module = load_module(spec.target, "agent")
     agent = find_member(module, spec.member, spec.target)
-    if not inspect.isclass(agent):  # the methods of a class are known only when it has been instantiated
-        try:
+    try:
+        if inspect.isclass(agent):  # what else it is shows when it is made
+            check_arguments(agent)
+        else:
             adapt(agent, ElapsedTimer(time.perf_counter_ns))
-        except UsageError as error:
-            raise UsageError(f"agent {spec.text}: {error}") from None
+    except UsageError as error:
+        raise UsageError(f"agent {spec.text}: {error}") from None
     return agent

@@ -187,3 +187,16 @@ def test_the_advice_of_agents_works(call: Call, folder: Path) -> None:
     (folder / "package" / "module.py").write_text((folder / "my" / "bot.py").read_text())
     for line in lines:
         assert call(f"{line.removeprefix('flagfall ')} --steps 20").code == 0
+
+
+@pytest.mark.parametrize("host", ["process", "thread", "task"])
+@pytest.mark.parametrize("agent", ["odd.py:Odd", "odd.py:odd"])
+def test_arguments_that_no_agent_gets_are_refused_before_the_match(
+    call: Call, folder: Path, host: str, agent: str
+) -> None:
+    text = "class Odd:\n    def act(self, observation, info):\n        return 32\nodd = Odd().act\n"
+    (folder / "odd.py").write_text(text)
+    ended = call(f"run --task micro1 --agent {agent} --host {host} --journal j")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "act(observation, info): no agent gets 'info'" in ended.err
+    assert not (folder / "j").exists()
