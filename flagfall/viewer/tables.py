@@ -153,10 +153,10 @@ def _drawing(interval: Interval | None, low: float, high: float) -> str:
 def _interval(interval: Interval | None, places: int) -> str:
     if interval is None:
         return ""
-    value = f"{interval.value:,.{places}f}"
+    value = f"{interval.value:z,.{places}f}"
     if interval.low is None or interval.high is None:
         return value
-    return f"{value} [{interval.low:,.{places}f}, {interval.high:,.{places}f}]"
+    return f"{value} [{interval.low:z,.{places}f}, {interval.high:z,.{places}f}]"
 
 
 def _text(text: str, most: int = MAX_NAME_CHARS) -> str:
@@ -168,7 +168,7 @@ def _lines(text: str) -> str:
 
 
 def _number(value: Any) -> str:
-    return escape(f"{value:,.0f}" if value == int(value) else f"{value:,.3f}")
+    return escape(f"{value:z,.0f}" if value == int(value) else f"{value:z,.3f}")
 
 
 def _duration(ns: float) -> str:

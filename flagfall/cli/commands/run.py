@@ -123,7 +123,7 @@ def run(
         learner_port: Port of `--agent zmq`, which the three learner options imply; by default 5556.
         learner_address: Address to bind for learners; by default 127.0.0.1, `*` for all.
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
-        wide: Print whole tables, however narrow the terminal is.
+        wide: Print whole tables, however long their lines are.
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
         logs: Settings of the log.

@@ -160,7 +160,7 @@ class TournamentScreen:
             rows.add_row(
                 sanitize_terminal(name),
                 number(self._matches[name]),
-                f"{means[name]:.3f}",
+                f"{means[name]:z.3f}",
                 *map(number, counts),
             )
         return rows
