@@ -108,6 +108,25 @@ def test_a_file_without_a_name_lists_its_agents(call: Call, folder: Path) -> Non
     assert "write broken.py:Name" in call("run --task micro1 --agent broken.py").err
 
 
+@pytest.mark.parametrize("line", ["run --agent random --task mine.py", "check-task mine.py?size=3"])
+def test_a_file_without_a_name_lists_its_tasks(call: Call, folder: Path, line: str) -> None:
+    assert call("new task mine").code == 0
+    with (folder / "mine.py").open("a") as file:
+        file.write("\nclass Tool: ...\n\ndef helper(): ...\n")
+    ended = call(line)
+    assert ended.code == 2
+    assert ended.err.endswith("names a file, not a task in it: write mine.py:Mine\n")
+    (folder / "mine.py").write_text("def make(): ...\n")
+    assert "write mine.py:make\n" in call(line).err
+
+
+def test_words_that_a_command_does_not_take_are_named(call: Call) -> None:
+    assert call("verify one.jsonl two.jsonl").err == (
+        "flagfall: verify does not take 'two.jsonl': `flagfall verify --help` lists what it takes\n"
+    )
+    assert "gvgai results does not take 'b', 'c': `flagfall gvgai" in call("gvgai results a b c").err
+
+
 def test_a_file_that_is_no_journal_is_not_a_difference(call: Call, folder: Path) -> None:
     (folder / "README.md").write_text("# A title\n\nand a text\n")
     ended = call("verify README.md")
