@@ -120,13 +120,6 @@ def test_a_file_without_a_name_lists_its_tasks(call: Call, folder: Path, line: s
     assert "write mine.py:make\n" in call(line).err
 
 
-def test_words_that_a_command_does_not_take_are_named(call: Call) -> None:
-    assert call("verify one.jsonl two.jsonl").err == (
-        "flagfall: verify does not take 'two.jsonl': `flagfall verify --help` lists what it takes\n"
-    )
-    assert "gvgai results does not take 'b', 'c': `flagfall gvgai" in call("gvgai results a b c").err
-
-
 def test_a_file_that_is_no_journal_is_not_a_difference(call: Call, folder: Path) -> None:
     (folder / "README.md").write_text("# A title\n\nand a text\n")
     ended = call("verify README.md")
