@@ -15,6 +15,7 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.recording.journal.reader import Batch, JournalError, batches, check_schema
 from flagfall.recording.replay import Different, NotRepeatable, Rerun
+from flagfall.terminal_text import counted
 
 if TYPE_CHECKING:
     import os
@@ -86,9 +87,9 @@ class Verification:
     def __str__(self) -> str:
         if self.difference is not None:
             return f"{self.path}: {self.difference}"
-        done = f"{self.turns} turns in {self.tasks} tasks are as they were recorded"
+        done = f"{counted(self.turns, 'turn')} in {counted(self.tasks, 'task')} are as they were recorded"
         if self.rounded:
-            done += f"; {self.rounded} values differ by no more than rounding does"
+            done += f"; {counted(self.rounded, 'value')} rounded otherwise"
         if self.not_repeatable is not None:
             return f"{self.path}: the seals hold; {done}; the rest was not compared: {self.not_repeatable}"
         return f"{self.path}: {done}"

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Final
 
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.terminal_text import one_line, sanitize_terminal
+from flagfall.terminal_text import counted, one_line, sanitize_terminal
 from flagfall.tournament.standings import Standings
 from flagfall.tournament.stats.intervals import Interval
 from flagfall.tournament.tables.agents import AgentRow
@@ -70,7 +70,7 @@ def match_table(result: MatchResult) -> str:
         for seat in result.seats
         if seat.detail or seat.stderr_tail
     )
-    head = f"{_text(result.reason)}: {result.turns:,} turns in {_duration(result.elapsed_ns)}"
+    head = f"{_text(result.reason)}: {counted(result.turns, 'turn')} in {_duration(result.elapsed_ns)}"
     return f"<div><p><b>Match</b> {head}</p>{seats}{tasks}{errors}</div>"
 
 

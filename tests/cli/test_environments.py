@@ -70,7 +70,7 @@ def test_a_gymnasium_game_is_played_recorded_and_verified(call):
     assert match["seats"][0]["reward"] == match["turns"] > 100
     verified = call("verify j")
     assert (verified.code, verified.err) == (0, "")
-    assert verified.out == f"OK  j: {match['turns']} turns in 1 tasks are as they were recorded\n"
+    assert verified.out == f"OK  j: {match['turns']} turns in 1 task are as they were recorded\n"
 
 
 def test_a_journal_is_verified_on_another_processor(call):

@@ -22,6 +22,7 @@ import zstandard
 from flagfall.events import SeatDisqualified, TurnPlayed, Verdict
 from flagfall.recording import read_journal
 from flagfall.recording.journal.reader import JournalTruncated
+from flagfall.terminal_text import counted
 from tests.command_line import Ended, call_main
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -168,7 +169,10 @@ def test_journals_are_verified(call: Callable[..., Ended], name: str) -> None:
         assert f"task {task}: it was played by revision 1 of the rules of round1" in ended.out
     else:
         assert (ended.code, ended.err) == (0, "")
-        assert ended.out == f"OK  {name}: {turns} turns in {tasks} tasks are as they were recorded\n"
+        assert (
+            ended.out
+            == f"OK  {name}: {counted(turns, 'turn')} in {counted(tasks, 'task')} are as they were recorded\n"
+        )
 
 
 @pytest.mark.usefixtures("in_fixtures")

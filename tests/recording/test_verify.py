@@ -293,7 +293,7 @@ def test_arrays_differ_by_type_shape_and_value(lab, play):
 @pytest.mark.parametrize(
     ("factor", "words"),
     [
-        (1 + 4e-6, "are as they were recorded; 2 values differ by no more than rounding does"),
+        (1 + 4e-6, "are as they were recorded; 2 values rounded otherwise"),
         (1 + 4e-5, "turn 1, seat 0: observation"),
     ],
 )

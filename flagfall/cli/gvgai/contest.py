@@ -167,13 +167,15 @@ def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> d
 
 def _line(statistics: TrackStatistics) -> str:
     """Return the line of progress for a match."""
+    from flagfall.terminal_text import counted
+
     if statistics.disqualified:
         return f"disqualified: {statistics.disqualified}{_reason(statistics.detail)}"
     games = statistics.of("validation")
     training = statistics.sums("training")
     return (
         f"{sum(game.won for game in games)} of {len(games)} won in validation"
-        f" after {training.games if training else 0} games of training"
+        f" after {counted(training.games if training else 0, 'game')} of training"
     )
 
 
