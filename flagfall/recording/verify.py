@@ -87,7 +87,8 @@ class Verification:
     def __str__(self) -> str:
         if self.difference is not None:
             return f"{self.path}: {self.difference}"
-        done = f"{counted(self.turns, 'turn')} in {counted(self.tasks, 'task')} are as they were recorded"
+        are = "is as it was" if self.turns == 1 else "are as they were"
+        done = f"{counted(self.turns, 'turn')} in {counted(self.tasks, 'task')} {are} recorded"
         if self.rounded:
             done += f"; {counted(self.rounded, 'value')} rounded otherwise"
         if self.not_repeatable is not None:

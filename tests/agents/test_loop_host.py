@@ -141,9 +141,8 @@ def test_arguments_go_by_their_names():
 def test_arguments_of_no_meaning_are_refused(method: str):
     def taken(self: Any, observation: int, reward: float, info: Any) -> None: ...
 
-    agent = type("Odd", (), {"act": lambda _self, _observation: 1, method: taken})
-    if method == "reply":
-        del agent.act
+    methods = {} if method == "reply" else {"act": lambda _self, _observation: 1}
+    agent = type("Odd", (), {**methods, method: taken})
     (fell,) = play(CountTask(3), agent).disqualified
     assert fell.reason == "not started"
     assert "taken(observation, reward, info): no agent gets 'info'; the arguments behind" in fell.detail
