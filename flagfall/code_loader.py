@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["find_member", "load_module"]
+__all__ = ["find_member", "load_module", "which_member"]
 
+import ast
 import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from flagfall.errors import UsageError, suggest
+
+MAX_OUTLINE_BYTES: Final = 1024 * 1024
+"""Longer files are not searched for names, which are only for a message."""
 
 
 def load_module(place: str, what: str) -> ModuleType:
@@ -46,6 +51,42 @@ def find_member(module: ModuleType, member: str, place: str) -> Any:
             raise UsageError(f"{place} has no {member!r}{suggest(part, public)}")
         found = getattr(found, part)
     return found
+
+
+def which_member(file: str, methods: Collection[str], *, bare: bool = False) -> str:
+    """Return a hint how to name an object of a file, which is not imported for it.
+
+    Args:
+        file: a path that ends in `.py`.
+        methods: a class that is looked for has one of these; without such a class, functions are named.
+        bare: functions without an argument are looked for as well.
+    """
+    names = _outline(Path(file), methods, bare=bare)
+    return f"write {' or '.join(f'{file}:{name}' for name in names or ['Name'])}"
+
+
+def _outline(path: Path, methods: Collection[str], *, bare: bool) -> list[str]:
+    """Return the public classes with one of these methods, and if there are none, the public functions."""
+    if not path.is_file():  # a pipe would block
+        return []
+    try:
+        with path.open("rb") as source:
+            tree = ast.parse(source.read(MAX_OUTLINE_BYTES))
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return []
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    public = [
+        node for node in tree.body if isinstance(node, ast.ClassDef | functions) and node.name[0] != "_"
+    ]
+    classes = [
+        node.name
+        for node in public
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(part, functions) and part.name in methods for part in node.body)
+    ]
+    return classes or [
+        node.name for node in public if not isinstance(node, ast.ClassDef) and (bare or node.args.args)
+    ]
 
 
 def _from_file(path: Path, what: str) -> ModuleType:

@@ -1,8 +1,8 @@
-"""Untrusted text made safe to print: no control sequence reaches the terminal, and lengths are bounded."""
+"""Text for people: untrusted text without control sequences and of bounded length, and numbers of things."""
 
 from __future__ import annotations
 
-__all__ = ["MAX_LINE_CHARS", "one_line", "sanitize_terminal"]
+__all__ = ["MAX_LINE_CHARS", "counted", "one_line", "sanitize_terminal"]
 
 from typing import Final
 
@@ -29,3 +29,14 @@ def one_line(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
     line = sanitize_terminal("; ".join(part.strip() for part in text.strip().splitlines() if part.strip()))
     half = max_chars // 2
     return line if len(line) <= max_chars else f"{line[:half]} ... {line[-half:]}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a number of things, with the noun in the right form: `1 task`, `2,000 turns`.
+
+    Args:
+        count: the number.
+        one: the noun in the singular.
+        many: its plural; by default with an `s`.
+    """
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

@@ -2,20 +2,20 @@
 
 - a function of the observation, `async def act(observation)` or a plain one;
 - an object (or a class) with `act(observation)`, and any of `start`, `init`, `result`, `close`;
-- a byte agent: an object (or a class) with `reply(byte, reward)`;
+- an object (or a class) with `reply(observation, reward)`; in byte tasks, it may answer with a character;
 - a learner of round 1: an object (or a class) with `next(token)` and `reward(reward)`;
 - a full actor: an object (or a class) with `async run(seat)`, or an async function whose only parameter
   is called `seat`. It may go on thinking while the environment waits.
 
-Every method may be plain or async. A method or function that takes one argument more than its
-observation gets the timer of the turn (`flagfall.timing.ElapsedTimer`): the time left, and the verdict of a
-turn that was late. A `result` whose second argument has `timer` in its name gets the timer instead of the
-reward, as agents of GVGAI do.
+Every method may be plain or async. Behind its observation a method or function gets what its arguments are
+called: `reward` is the reward of the last action, `timer` the timer of the turn
+(`flagfall.timing.ElapsedTimer`) with the time left, and the verdict of a turn that was late. A part of the
+name is enough, as in `elapsedTimer`. Arguments of other names keep their default values, or are refused.
 """
 
 from __future__ import annotations
 
-__all__ = ["AdaptedAgent", "Agent", "adapt"]
+__all__ = ["AdaptedAgent", "Agent", "adapt", "check_arguments"]
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -34,6 +34,15 @@ from flagfall.timing import ElapsedTimer
 hide_frames(__file__)
 
 _ACTS: Final = frozenset({"act"})
+_OBSERVATION: Final = ("observation",)
+_OBSERVATION_AND_REWARD: Final = ("observation", "reward")
+_FIRST_ARGUMENTS: Final = {
+    "act": _OBSERVATION,
+    "init": _OBSERVATION,
+    "reply": _OBSERVATION_AND_REWARD,
+    "result": _OBSERVATION_AND_REWARD,
+}
+"""What the first arguments of each method are, whatever they are called."""
 
 Answer: TypeAlias = Callable[[Envelope], Any]
 """Returns the answer to an envelope, or an awaitable of it."""
@@ -58,7 +67,7 @@ class AgentSeat(Protocol):
 class Agent:
     """A base class with all methods of an agent; agents need not derive from it.
 
-    Only `act` is required. Each method may be `async`, and may take `timer` as one more argument.
+    Only `act` is required. Each method may be `async`, and may take `reward` and `timer` as more arguments.
     """
 
     def start(self, briefing: Briefing) -> None:
@@ -126,7 +135,8 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
         timer: the timer of its turns.
 
     Raises:
-        UsageError: it is of another kind; the message lists the kinds.
+        UsageError: it is of another kind, and the message lists the kinds; or one of its methods has an
+            argument that no agent gets.
     """
     if inspect.isclass(agent):
         agent = agent()
@@ -136,26 +146,40 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
     if (run := _actor(agent)) is not None:
         return _played(agent, timer, _unasked, run)
     if callable(getattr(agent, "act", None)):
-        return _played(agent, timer, _with_timer(agent.act, 1, timer, _observation), None)
+        return _played(agent, timer, _caller(agent.act, timer, _OBSERVATION), None)
     if callable(getattr(agent, "reply", None)):
         return _played(agent, timer, _byte_answer(agent.reply, timer), None)
     if is_round1_learner(agent):
         return _played(agent, timer, learner_answer(agent), None)
     if callable(agent):
-        return _played(agent, timer, _with_timer(agent, 1, timer, _observation), None)
+        return _played(agent, timer, _caller(agent, timer, _OBSERVATION), None)
     raise UsageError(
-        f"{agent!r} is not an agent: it has none of act(observation), reply(byte, reward), next(token) with"
-        " reward(reward), run(seat), and cannot be called"
+        f"{agent!r} is not an agent: it has none of act(observation), reply(observation, reward), next(token)"
+        " with reward(reward), run(seat), and cannot be called"
     )
+
+
+def check_arguments(agent: type) -> None:
+    """Check the arguments of an agent's methods before the agent is made.
+
+    Args:
+        agent: a class.
+
+    Raises:
+        UsageError: a method has an argument that no agent gets.
+    """
+    for name, first in _FIRST_ARGUMENTS.items():
+        method = inspect.getattr_static(agent, name, None)
+        if isinstance(method, FunctionType):
+            _arguments(MethodType(method, agent), first)
 
 
 def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> AdaptedAgent:
     phases: dict[str, Answer] = {}
     if callable(getattr(agent, "init", None)):
-        phases["init"] = _with_timer(agent.init, 1, timer, _observation)
+        phases["init"] = _caller(agent.init, timer, _FIRST_ARGUMENTS["init"])
     if callable(getattr(agent, "result", None)):
-        shown = (1, _observation) if _wants_timer_only(agent.result) else (2, _observation_and_reward)
-        phases["result"] = _with_timer(agent.result, shown[0], timer, shown[1])
+        phases["result"] = _caller(agent.result, timer, _FIRST_ARGUMENTS["result"])
     named = frozenset(getattr(agent, "wants", ())) | phases.keys()
     wants = _ACTS | named if named else _ACTS
     asked = getattr(agent, "act", None) or getattr(agent, "reply", None) or agent
@@ -182,41 +206,78 @@ def _actor(agent: Any) -> Callable[[Any], Awaitable[None]] | None:
     return None
 
 
-def _observation(envelope: Envelope) -> tuple[Any, ...]:
-    return (envelope.observation,)
+def _caller(method: Callable[..., Any], timer: ElapsedTimer, first: tuple[str, ...]) -> Answer:
+    """Return a function that calls a method with the arguments that it takes."""
+    given, named = _arguments(method, first)
+    if named:
+        return lambda envelope: method(
+            *(_value(kind, envelope, timer) for kind in given),
+            **{name: _value(kind, envelope, timer) for name, kind in named.items()},
+        )
+    match given:  # one of these in each turn
+        case ("observation",):
+            return lambda envelope: method(envelope.observation)
+        case ("observation", "timer"):
+            return lambda envelope: method(envelope.observation, timer)
+        case ("observation", "reward"):
+            return lambda envelope: method(envelope.observation, envelope.reward)
+    return lambda envelope: method(*(_value(kind, envelope, timer) for kind in given))
 
 
-def _observation_and_reward(envelope: Envelope) -> tuple[Any, ...]:
-    return (envelope.observation, envelope.reward)
+def _value(kind: str, envelope: Envelope, timer: ElapsedTimer) -> Any:
+    return timer if kind == "timer" else getattr(envelope, kind)
 
 
-def _with_timer(
-    method: Callable[..., Any],
-    arguments: int,
-    timer: ElapsedTimer,
-    pick: Callable[[Envelope], tuple[Any, ...]],
-) -> Answer:
-    takes = _positional(method)
-    if takes > arguments:
-        return lambda envelope: method(*pick(envelope), timer)
-    if arguments == 1 and takes == 1:
-        return lambda envelope: method(envelope.observation)
-    if takes < arguments:
-        return lambda envelope: method(*pick(envelope)[:takes])
-    return lambda envelope: method(*pick(envelope))
+def _arguments(method: Callable[..., Any], first: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return what a method gets, each `observation`, `reward` or `timer`: by position, and by name.
+
+    Args:
+        method: the method, bound to its object, or a function.
+        first: what its first arguments are where their names do not tell.
+
+    Raises:
+        UsageError: it needs an argument that is none of them.
+    """
+    given: list[str] = []
+    named: dict[str, str] = {}
+    by_position = True
+    parameters = _parameters(method)
+    if parameters is None:
+        return first, named
+    for place, (name, needed, positional) in enumerate(parameters):
+        by_position = by_position and positional
+        kind = next((kind for kind in ("timer", "reward") if place and kind in name.lower()), None)
+        if kind is None and place < len(first):
+            kind = first[place]
+        if kind is None and needed:
+            shown = f"{getattr(method, '__name__', method)}({', '.join(name for name, _, _ in parameters)})"
+            raise UsageError(
+                f"{shown}: no agent gets {name!r}; the arguments behind the observation are called `reward`"
+                " and `timer`"
+            )
+        if kind is None:
+            by_position = False  # it keeps its default value
+        elif by_position:
+            given.append(kind)
+        else:
+            named[name] = kind
+    return tuple(given), named
 
 
 def _byte_answer(reply: Callable[..., Any], timer: ElapsedTimer) -> Answer:
-    if _is_async(reply):
-        call = _with_timer(reply, 2, timer, _observation_and_reward)
+    call = _caller(reply, timer, _OBSERVATION_AND_REWARD)
+    if not _is_async(reply):
+        if _arguments(reply, _OBSERVATION_AND_REWARD) == (
+            _OBSERVATION_AND_REWARD,
+            {},
+        ):  # one call less a turn
+            return lambda envelope: _as_byte(reply(envelope.observation, envelope.reward))
+        return lambda envelope: _as_byte(call(envelope))
 
-        async def answer(envelope: Envelope) -> Any:
-            return _as_byte(await call(envelope))
+    async def answer(envelope: Envelope) -> Any:
+        return _as_byte(await call(envelope))
 
-        return answer
-    if _positional(reply) > 2:  # noqa: PLR2004 - byte and reward
-        return lambda envelope: _as_byte(reply(envelope.observation, envelope.reward, timer))
-    return lambda envelope: _as_byte(reply(envelope.observation, envelope.reward))
+    return answer
 
 
 def _as_byte(reply: Any) -> Any:
@@ -228,30 +289,31 @@ def _as_byte(reply: Any) -> Any:
     return reply
 
 
-def _wants_timer_only(result: Callable[..., Any]) -> bool:
-    """Return true if the method takes its observation and the timer, and no reward."""
-    try:
-        names = list(inspect.signature(result).parameters)
-    except (TypeError, ValueError):  # a built-in without a signature
-        return False
-    return len(names) == 2 and "timer" in names[1].lower()  # noqa: PLR2004 - these two
+def _parameters(method: Callable[..., Any]) -> list[tuple[str, bool, bool]] | None:
+    """Return for each parameter its name, whether it is needed, and whether it is given by its position.
 
-
-def _positional(method: Callable[..., Any]) -> int:
-    """Return the most positional arguments that a method takes; 1 if that is unknown."""
+    `None` if they are not known, or the method takes any number of arguments.
+    """
     function = _plain_function(method)
-    if function is not None:  # the same as below, without the 50 us that a signature takes
-        code = function.__code__
-        if not code.co_flags & inspect.CO_VARARGS and (function is method or code.co_argcount):
-            return code.co_argcount - (function is not method)
-        return 1
+    if function is not None and not function.__kwdefaults__:
+        # The same as below, without the 50 us that a signature takes.
+        code, bound = function.__code__, function is not method
+        plain = not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount
+        if plain and code.co_argcount >= bound:
+            names = code.co_varnames[bound : code.co_argcount]
+            needed = len(names) - len(function.__defaults__ or ())
+            return [(name, place < needed, True) for place, name in enumerate(names)]
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):  # a built-in without a signature
-        return 1
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return 1
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        return None
+    known = [
+        (p.name, p.default is p.empty, p.kind is not p.KEYWORD_ONLY)
+        for p in parameters
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return None if open_ended and not any(by_place for *_, by_place in known) else known
 
 
 def _plain_function(method: Any) -> FunctionType | None:

@@ -8,12 +8,11 @@ import inspect
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.agents.agent import adapt
-from flagfall.agents.file_outline import which_agent
+from flagfall.agents.agent import adapt, check_arguments
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
-from flagfall.code_loader import find_member, load_module
+from flagfall.code_loader import find_member, load_module, which_member
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.option_text import parse_text
@@ -32,6 +31,10 @@ _OTHER_NAMES: Final = (
     "zmq",
 )
 """Names besides those of the samples, for hints."""
+
+
+_METHODS: Final = frozenset({"act", "reply", "next", "run"})
+"""Methods of which an agent has at least one (`flagfall.agents.agent`)."""
 
 
 def load_agent(spec: AgentSpec | str) -> Any:
@@ -74,7 +77,7 @@ def make_human(name: str) -> Human:
 def _sample(spec: AgentSpec) -> Any:
     name = spec.target
     if name.endswith(".py"):
-        raise UsageError(f"agent {name!r} names a file, not an agent in it: {which_agent(name)}")
+        raise UsageError(f"agent {name!r} names a file, not an agent in it: {which_member(name, _METHODS)}")
     if name not in SAMPLES:
         hint = suggest(name, [*SAMPLES, *_OTHER_NAMES])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
@@ -90,9 +93,11 @@ def _load_code(spec: AgentSpec) -> Any:
     with module_aliases(LEARNER_MODULES, first=False):
         module = load_module(spec.target, "agent")
     agent = find_member(module, spec.member, spec.target)
-    if not inspect.isclass(agent):  # the methods of a class are known only when it has been instantiated
-        try:
+    try:
+        if inspect.isclass(agent):  # what else it is shows when it is made
+            check_arguments(agent)
+        else:
             adapt(agent, ElapsedTimer(time.perf_counter_ns))
-        except UsageError as error:
-            raise UsageError(f"agent {spec.text}: {error}") from None
+    except UsageError as error:
+        raise UsageError(f"agent {spec.text}: {error}") from None
     return agent

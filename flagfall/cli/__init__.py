@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         One of the exit codes above.
     """
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnusedCliTokensError
 
     ended = Ended()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -97,6 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with as_interrupts(ended):
                 code = command(*bound.args, **bound.kwargs)
                 sys.stdout.flush()
+    except UnusedCliTokensError as error:
+        named, left = " ".join(error.command_chain or ()), ", ".join(map(repr, error.unused_tokens or ()))
+        line = f"{named} does not take {left}: `flagfall {named} --help` lists what it takes"
+        return _failed(UsageError(line), BAD_USAGE)
     except (CycloptsError, UsageError) as error:
         return _failed(error, BAD_USAGE)
     except HostFault as error:

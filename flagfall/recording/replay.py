@@ -38,6 +38,7 @@ from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.actor_replay import ActorReplay
 from flagfall.recording.journal.digests import Digest, digest_of
 from flagfall.recording.journal.format import encode
+from flagfall.recording.values import are_close, are_same, shown
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 _FIRST_WITH_WITHDRAWN: Final = 3
 """The first schema in which a turn that was withdrawn keeps its number."""
-
-MAX_SHOWN_CHARS: Final = 80
-"""Maximum length of a value in a message."""
 
 
 class Different(Exception):
@@ -82,6 +80,7 @@ class Rerun:
     Attributes:
         turn: number of turns that were compared so far.
         tasks: number of tasks that were compared so far.
+        rounded: number of values that differ from the recorded ones by the rounding of floats.
         over: true once the end of the match was compared.
         task: the task that was started last; it stays after its end, until the next one is asked for.
         observation: the newest observation that was compared, as the replay made it.
@@ -90,6 +89,7 @@ class Rerun:
     def __init__(self, header: MatchStarted, scheduler: SchedulerRole) -> None:
         self.turn: int = 0
         self.tasks: int = 0
+        self.rounded: int = 0
         self.over: bool = False
         self.task: TaskRole | None = None
         self.observation: Any = None
@@ -129,6 +129,13 @@ class Rerun:
         self._check_time(event)
         _TAKE[type(event)](self, event)
 
+    def _compare(self, what: str, expected: Any, found: Any, seat: int | None = None) -> None:
+        """Compare what a task computed, possibly in floats on another processor."""
+        if not are_same(expected, found):
+            if not are_close(expected, found):
+                raise Different(what, shown(expected), shown(found), seat)
+            self.rounded += 1
+
     def close(self) -> None:
         """End the replay at its present point."""
         self._script.close()
@@ -165,8 +172,9 @@ class Rerun:
         self.observation = observation
         _same("seat", seat, event.seat)
         long = type(event.observation) is Digest
-        _same("observation", digest_of(encode(observation)) if long else observation, event.observation, seat)
-        _same("reward", reward, event.reward, seat)
+        seen = digest_of(encode(observation)) if long else observation
+        self._compare("observation", seen, event.observation, seat)
+        self._compare("reward", reward, event.reward, seat)
         self._played[seat] = self._checked_action(event)
         if not self._due:
             self.turn += 1
@@ -224,7 +232,7 @@ class Rerun:
         for form in _forms(event.action):
             if self._rules.legal(seat, form):
                 return form
-        raise Different("action that was played", "a legal one", _shown(event.action), seat)
+        raise Different("action that was played", "a legal one", shown(event.action), seat)
 
     def _move_on(self, answers: Mapping[int, Any] | None = None) -> None:
         """Advance to the next request of the match; requests for a phase get the recorded answers."""
@@ -333,7 +341,7 @@ class Rerun:
             raise Different("what comes next", _described(self._request), f"the end of task {task.id}")
         outcome = self._request.outcome
         for field in ("task", "index", "result", "reward", "steps", "ended", "metrics"):
-            _same(f"{field} of task {task.id}", getattr(outcome, field), getattr(event, field))
+            self._compare(f"{field} of task {task.id}", getattr(outcome, field), getattr(event, field))
         self._task = None
         try:
             self._scheduler.report(attrs.evolve(outcome, at_ns=event.at_ns))
@@ -370,7 +378,7 @@ class Rerun:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
             if self._next_task() is not None:
                 raise Different("what comes next", "another task", _name(event))
-            _same("reward owed at the end", self._request.owed, event.reward)
+            self._compare("reward owed at the end", self._request.owed, event.reward)
         elif not void:
             _same("reward owed at the end", 0, event.reward)
         if event.reason == "steps":
@@ -388,9 +396,9 @@ class Rerun:
 
     def _check_disqualified(self, reason: str) -> None:
         """Check at the end that every disqualification is recorded, and that the reason of the end fits."""
-        recorded = _shown(sorted(self._disqualified))
+        recorded = shown(sorted(self._disqualified))
         if reason != "void" and self._judged_out - self._disqualified:
-            raise Different("seats that are disqualified", _shown(sorted(self._judged_out)), recorded)
+            raise Different("seats that are disqualified", shown(sorted(self._judged_out)), recorded)
         if reason == "seats" and len(self._disqualified) < self._seats:
             raise Different("seats that are disqualified", "all", recorded)
 
@@ -454,13 +462,8 @@ def _task_errors() -> Iterator[None]:
 
 
 def _same(what: str, expected: Any, found: Any, seat: int | None = None) -> None:
-    """Compare as JSON: numbers digit by digit, arrays by type, shape and bytes."""
-    if type(expected) is type(found) is int:
-        if expected == found:
-            return
-    elif _written(expected) == _written(found):
-        return
-    raise Different(what, _shown(expected), _shown(found), seat)
+    if not are_same(expected, found):
+        raise Different(what, shown(expected), shown(found), seat)
 
 
 def _forms(action: Any) -> Iterator[Any]:
@@ -479,18 +482,6 @@ def _tuples(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _tuples(of) for key, of in value.items()}
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
-
-
-def _written(value: Any) -> bytes:
-    try:
-        return encode(value)
-    except (ValueError, TypeError, RecursionError) as error:
-        return f"(no JSON: {error})".encode()
-
-
-def _shown(value: Any) -> str:
-    text = _written(value).decode()
-    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}... ({len(text)} characters)"
 
 
 def _name(event: Event) -> str:

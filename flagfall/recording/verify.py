@@ -15,6 +15,7 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.recording.journal.reader import Batch, JournalError, batches, check_schema
 from flagfall.recording.replay import Different, NotRepeatable, Rerun
+from flagfall.terminal_text import counted
 
 if TYPE_CHECKING:
     import os
@@ -65,6 +66,8 @@ class Verification:
         path: the journal.
         turns: the number of turns compared.
         tasks: the number of tasks compared.
+        rounded: the number of values that differ by the rounding of floats alone, see
+            `flagfall.recording.values`.
         difference: the first difference; `None` if there is none.
         not_repeatable: the reason if the match cannot be replayed; its seals were checked all the same.
     """
@@ -72,6 +75,7 @@ class Verification:
     path: Path
     turns: int
     tasks: int
+    rounded: int = 0
     difference: Difference | None = None
     not_repeatable: str | None = None
 
@@ -83,7 +87,10 @@ class Verification:
     def __str__(self) -> str:
         if self.difference is not None:
             return f"{self.path}: {self.difference}"
-        done = f"{self.turns} turns in {self.tasks} tasks are as they were recorded"
+        are = "is as it was" if self.turns == 1 else "are as they were"
+        done = f"{counted(self.turns, 'turn')} in {counted(self.tasks, 'task')} {are} recorded"
+        if self.rounded:
+            done += f"; {counted(self.rounded, 'value')} rounded otherwise"
         if self.not_repeatable is not None:
             return f"{self.path}: the seals hold; {done}; the rest was not compared: {self.not_repeatable}"
         return f"{self.path}: {done}"
@@ -98,8 +105,9 @@ def verify(
     """Replay a recorded match and compare everything that does not depend on the clock.
 
     The order and seeds of the tasks, every observation and reward, every result, and the reward owed at the
-    end must be equal. Times and verdicts must be possible. A changed byte anywhere in the text of the file
-    is found by the comparison or by the seal of its batch.
+    end must be equal; floats may differ as far as another processor rounds them. Times and verdicts must be
+    possible. A changed byte anywhere in the text of the file is found by the comparison or by the seal of
+    its batch.
 
     Args:
         path: the journal.
@@ -143,8 +151,10 @@ class _Verifier:
                 self._rerun.close()
             if self._scheduler is not None:
                 self._scheduler.close()
-        turns, tasks = (self._rerun.turn, self._rerun.tasks) if self._rerun is not None else (0, 0)
-        return Verification(self._path, turns, tasks, self._difference, self._not_repeatable)
+        done = (0, 0, 0)
+        if self._rerun is not None:
+            done = (self._rerun.turn, self._rerun.tasks, self._rerun.rounded)
+        return Verification(self._path, *done, self._difference, self._not_repeatable)
 
     def _check(self, batch: Batch) -> None:
         first = self._turn()

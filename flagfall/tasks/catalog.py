@@ -7,6 +7,7 @@ __all__ = ["make_task", "task_ids"]
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from flagfall.code_loader import which_member
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks import commai
 from flagfall.tasks.adapters.code_spec import CodeSpec
@@ -54,6 +55,10 @@ MAX_TASK_CHARS: Final = 10_000
 """Longest id with its options: enough for a map of 80 x 80 cells, too short for one of 2000 x 2000."""
 
 
+_METHODS: Final = frozenset({"step", "_step", "run"})
+"""Methods of which a task or environment has at least one."""
+
+
 def task_ids() -> Iterator[tuple[str, str]]:
     """Yield every (family, id), in the order of the curricula."""
     for family, tasks in FAMILIES.items():
@@ -86,5 +91,9 @@ def make_task(task_id: str) -> Task:
         from flagfall.tasks.adapters.code_task import make_code_task  # noqa: PLC0415 - for tasks of users only
 
         return make_code_task(task_id, code)
+    file = task_id.partition("?")[0]
+    if file.endswith(".py"):
+        hint = which_member(file, _METHODS, bare=True)
+        raise UsageError(f"task {task_id!r} names a file, not a task in it: {hint}")
     hint = suggest(task_id, (known for _, known in task_ids()))
     raise UsageError(f"unknown task {task_id!r}{hint}; for your own write file.py:Name or module:Name")

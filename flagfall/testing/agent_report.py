@@ -25,6 +25,7 @@ from flagfall.kernel.sinks import Sink
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.scheduler_text import parse_policy
 from flagfall.tasks.task import Task
+from flagfall.terminal_text import counted
 from flagfall.timing import MS, TimeControl, VirtualClock
 
 STARTS: Final = 3
@@ -201,13 +202,14 @@ def grade_long_game(agent: AgentUnderTest) -> Iterator[Grade]:
         times = f"p50 {shares[0]}, p99 {shares[1]}, at most {_ms(spent[-1])}"
         yield Grade("answers in", times, passed=None)
     late, first_late = match.count("late")
-    yield Grade("is late", f"{late} of {len(spent)} turns{first_late}", passed=late == 0)
+    yield Grade("is late", f"{late} of {counted(len(spent), 'turn')}{first_late}", passed=late == 0)
     illegal, first_illegal = match.count("illegal")
     dropped = sum(isinstance(event, ReplyDropped) for event in match.events)
-    errors = f"{illegal} illegal actions{first_illegal}, {dropped} replies that answer no turn"
+    errors = f"{counted(illegal, 'illegal action')}{first_illegal}"
+    errors += f", {counted(dropped, 'reply that answers no turn', 'replies that answer no turn')}"
     yield Grade("protocol errors", errors, passed=not illegal and not dropped)
     turns = match.result.turns if match.result else len(spent)
-    yield Grade("lasts in a long game", match.fault or f"{turns} turns", passed=not match.fault)
+    yield Grade("lasts in a long game", match.fault or counted(turns, "turn"), passed=not match.fault)
 
 
 def grade_resets(agent: AgentUnderTest) -> Iterator[Grade]:
@@ -218,7 +220,7 @@ def grade_resets(agent: AgentUnderTest) -> Iterator[Grade]:
     """
     match = agent.play(seed=2, policy=f"sequential:{ROUNDS}", steps=agent.turns)
     played = sum(task.played for task in match.result.tasks) if match.result else 0
-    yield Grade("lasts over resets", match.fault or f"{played} episodes", passed=not match.fault)
+    yield Grade("lasts over resets", match.fault or counted(played, "episode"), passed=not match.fault)
 
 
 def grade_repetition(agent: AgentUnderTest) -> Iterator[Grade]:

@@ -17,6 +17,7 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.safe_values import safe_repr
+from flagfall.terminal_text import counted
 from flagfall.tournament.standings import Standings
 from flagfall.viewer.replay.page import replay_page
 from flagfall.viewer.report.data import report_data
@@ -72,9 +73,9 @@ def show(
         UsageError: it is none of these, it cannot be read, or it is too large for a page.
     """
     if isinstance(what, MatchResult):
-        return Shown(f"match: {what.reason}, {what.turns} turns", match_table(what))
+        return Shown(f"match: {what.reason}, {counted(what.turns, 'turn')}", match_table(what))
     if isinstance(what, Standings):
-        return Shown(f"standings of {len(what.rows)} agents", standings_table(what))
+        return Shown(f"standings of {counted(len(what.rows), 'agent')}", standings_table(what))
     try:
         path = Path(what)
     except TypeError:

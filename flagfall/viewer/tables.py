@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Final
 
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.terminal_text import one_line, sanitize_terminal
+from flagfall.terminal_text import counted, one_line, sanitize_terminal
 from flagfall.tournament.standings import Standings
 from flagfall.tournament.stats.intervals import Interval
 from flagfall.tournament.tables.agents import AgentRow
@@ -70,7 +70,7 @@ def match_table(result: MatchResult) -> str:
         for seat in result.seats
         if seat.detail or seat.stderr_tail
     )
-    head = f"{_text(result.reason)}: {result.turns:,} turns in {_duration(result.elapsed_ns)}"
+    head = f"{_text(result.reason)}: {counted(result.turns, 'turn')} in {_duration(result.elapsed_ns)}"
     return f"<div><p><b>Match</b> {head}</p>{seats}{tasks}{errors}</div>"
 
 
@@ -153,10 +153,10 @@ def _drawing(interval: Interval | None, low: float, high: float) -> str:
 def _interval(interval: Interval | None, places: int) -> str:
     if interval is None:
         return ""
-    value = f"{interval.value:,.{places}f}"
+    value = f"{interval.value:z,.{places}f}"
     if interval.low is None or interval.high is None:
         return value
-    return f"{value} [{interval.low:,.{places}f}, {interval.high:,.{places}f}]"
+    return f"{value} [{interval.low:z,.{places}f}, {interval.high:z,.{places}f}]"
 
 
 def _text(text: str, most: int = MAX_NAME_CHARS) -> str:
@@ -168,7 +168,7 @@ def _lines(text: str) -> str:
 
 
 def _number(value: Any) -> str:
-    return escape(f"{value:,.0f}" if value == int(value) else f"{value:,.3f}")
+    return escape(f"{value:z,.0f}" if value == int(value) else f"{value:z,.3f}")
 
 
 def _duration(ns: float) -> str:

@@ -17,7 +17,7 @@ import trio
 import flagfall
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.errors import HostFault, UsageError
-from flagfall.timing import MS, VirtualClock
+from flagfall.timing import MS, NEVER_NS, VirtualClock
 from flagfall.timing.cpu_clock import StepClock
 from tests.fakes import CountTask, TogetherTask, play, play_here, shuffled_tasks
 
@@ -107,6 +107,45 @@ def test_agents_of_every_kind_are_asked_alike():
     for agent in (Timed, Timed(), act, actor, lambda observation: observation):
         assert play(CountTask(3), LoopHost(agent, "any")).actions() == [0, 1, 2]
     assert play(CountTask(3), Bytes).actions() == [65, 1, 2]
+
+
+def test_arguments_go_by_their_names():
+    seen: list[Any] = []
+
+    class Rewarded:
+        def act(self, observation: int, reward: float) -> int:
+            seen.append(reward)
+            return observation + 5
+
+        def result(self, _observation: int, elapsed_timer: Any) -> None:
+            seen.append(elapsed_timer.limit_ns)
+
+    class Both:
+        def act(self, observation: int, timer: Any, speed: int = 5, *, last_reward: float = 9) -> int:
+            assert timer.limit_ns == 40 * MS
+            seen.append(last_reward)
+            return observation + speed
+
+    class Byte:
+        def reply(self, byte: int, timer: Any, _reward: float) -> int:
+            assert timer.limit_ns == 40 * MS
+            seen.append(_reward)
+            return byte + 5
+
+    for agent in (Rewarded, Both, Byte):
+        assert play(CountTask(3), agent).actions() == [5, 6, 7]
+    assert seen == [0, 5, 6, NEVER_NS, 0, 5, 6, 0, 5, 6]
+
+
+@pytest.mark.parametrize("method", ["act", "init", "reply", "result"])
+def test_arguments_of_no_meaning_are_refused(method: str):
+    def taken(self: Any, observation: int, reward: float, info: Any) -> None: ...
+
+    methods = {} if method == "reply" else {"act": lambda _self, _observation: 1}
+    agent = type("Odd", (), {**methods, method: taken})
+    (fell,) = play(CountTask(3), agent).disqualified
+    assert fell.reason == "not started"
+    assert "taken(observation, reward, info): no agent gets 'info'; the arguments behind" in fell.detail
 
 
 def test_what_is_no_agent_does_not_start():
@@ -231,8 +270,7 @@ def test_a_traceback_begins_with_the_agents_own_code(where: str):
 
 def test_a_traceback_of_an_agent_that_cannot_be_called_is_not_empty():
     class Takes:
-        def act(self, *, observation: int) -> int:
-            return observation
+        act = staticmethod(len)  # has no frame of its own
 
     detail = play(CountTask(1), Takes).disqualified[0].detail
     assert "File" in detail

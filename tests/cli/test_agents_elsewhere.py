@@ -29,13 +29,18 @@ def test_a_python_agent_as_a_program(call: Any, folder: Path):
 def test_an_agent_that_connects(call: Any, folder: Path, port: int, token: str, scheme: str):
     url = f"{scheme}://127.0.0.1:{port}"
     serve = agent_serve("repeating", url, "--token-file", "token", "--matches", "2")
-    with subprocess.Popen([*serve, "--reconnect", "--wait", "30s"], cwd=folder) as agent:
+    serve += ["--reconnect", "--wait", "30s"]
+    with subprocess.Popen(serve, cwd=folder, stderr=subprocess.PIPE, text=True) as agent:
+        assert agent.stderr is not None
+        assert agent.stderr.readline() == f"flagfall: no match at {url} yet; trying for 30 s\n"
         ended = call(
             f"run -t micro4 -a {url} --agent-token-file token --agent-reconnect --steps 20 --matches 2"
-            " -o run.jsonl --time-control start=30s --json -q"
+            " -o run.jsonl --time-control start=30s --json"
         )
+        assert agent.stderr.read() == f"flagfall: connected to {url}; waiting for the match\n"
         assert agent.wait(timeout=90) == 0
     assert ended.code == 0
+    assert ended.err == f"flagfall: waiting for agents to connect: {url}\n"
     assert [match["seats"][0]["disqualified"] for match in json.loads(ended.out)["matches"]] == [None, None]
     assert not any(token in file.read_text() for file in folder.glob("run-*.jsonl"))
 

@@ -64,7 +64,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_bad_input_is_refused_before_anything_happens(call, folder, line):
     before = files(folder)
     if line.startswith("run") and "--journal" not in line:
-        line, message = f"{line} --journal old.jsonl", BAD[line]
+        line, message = f"{line} --journal old.jsonl --overwrite", BAD[line]
     else:
         message = BAD[line]
     ended = call(line)

@@ -57,7 +57,7 @@ def test_every_task_of_the_public_file_is_played_verified_and_checked(call, fold
     assert ended.code == 0
     match = ended.data()["matches"][0]
     assert {task["task"] for task in match["tasks"] if task["played"]} == set(TYPES)
-    assert call("verify run.jsonl").out.startswith("OK  run.jsonl: 250000 turns in ")
+    assert call("verify run.jsonl").out.startswith("OK  run.jsonl: 250,000 turns in ")
     told = records(call, "run.jsonl")
     assert check(told) == []
     figures = json.loads((folder / "r.json").read_text())

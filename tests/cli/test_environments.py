@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,7 +70,22 @@ def test_a_gymnasium_game_is_played_recorded_and_verified(call):
     assert match["seats"][0]["reward"] == match["turns"] > 100
     verified = call("verify j")
     assert (verified.code, verified.err) == (0, "")
-    assert verified.out == f"OK  j: {match['turns']} turns in 1 tasks are as they were recorded\n"
+    assert verified.out == f"OK  j: {match['turns']} turns in 1 task are as they were recorded\n"
+
+
+def test_a_journal_is_verified_on_another_processor(call):
+    assert (
+        call(
+            "run --task gym:Pendulum-v1 --agent random --seed 5 --clock virtual --journal j --steps 400"
+        ).code
+        == 0
+    )
+    other = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA", "OPENBLAS_CORETYPE": "Prescott"}
+    command = [sys.executable, "-m", "flagfall", "verify", "j"]
+    verified = subprocess.run(
+        command, env={**os.environ, **other}, capture_output=True, text=True, check=False
+    )
+    assert verified.stdout.startswith("OK  j: 400 turns in 2 tasks are as they were recorded")
 
 
 def test_options_are_part_of_the_name(call):

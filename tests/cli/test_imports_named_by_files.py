@@ -93,7 +93,7 @@ def test_a_match_of_a_module_verifies_for_who_trusts_it(program, folder):
     (folder / "imported").unlink()
     ended = program("verify own.jsonl --trust")
     assert (ended.code, ended.err) == (0, "")
-    assert "3 turns in 1 tasks" in ended.out
+    assert "3 turns in 1 task" in ended.out
 
 
 @pytest.mark.usefixtures("sent")

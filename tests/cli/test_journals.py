@@ -68,10 +68,20 @@ def test_a_compressed_journal(call):
     assert len(call("transcript run.jsonl.zst").out.splitlines()) > 500
 
 
-def test_a_journal_replaces_an_older_one(call):
-    assert call("run -t micro1 -a random --steps 500 -o run.jsonl").code == 0
-    assert call("run -t micro1 -a random --steps 5 -o run.jsonl").code == 0
-    assert "5 turns" in call("verify run.jsonl").out
+def test_records_of_an_older_run_are_replaced_only_where_that_is_asked_for(call, folder):
+    line = "run -t micro1 -a random silent -o run.jsonl --results r.out --steps"
+    assert call(line, 500).code == 0
+    older = {path.name: path.read_bytes() for path in folder.glob("r*-*")}
+    assert older.keys() == {"run-0.jsonl", "run-1.jsonl", "r-0.out", "r-1.out"}
+    why = "the file exists; name another one, or replace it with --overwrite"
+    for file in ("journal run-0.jsonl", "results r-0.out", "journal run-1.jsonl"):
+        refused = call(line, 5)
+        assert (refused.code, refused.err) == (2, f"flagfall: {file}: {why}\n")
+        (folder / file.partition(" ")[2]).unlink()
+    assert [path.name for path in folder.glob("r*-*")] == ["r-1.out"]
+    assert call(line, 5, "--overwrite").code == 0
+    assert "5 turns" in call("verify run-1.jsonl").out
+    assert (folder / "r-1.out").read_bytes() != older["r-1.out"]
 
 
 # --- verify ------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_help_of_run_says_what_a_user_must_know(call):
         ("run --task micro1 --agent random --steps many", 'unable to convert "many" into int'),
         ("run --task micro1", "--agent: name at least one agent"),
         ("verify", "FILE requires an argument"),
-        ("transcript a b", "Unused Tokens"),
+        ("transcript a b", "transcript does not take 'b': `flagfall transcript --help` lists what it takes"),
     ],
 )
 def test_wrong_words_are_one_line_with_the_nearest_and_exit_code_2(call, line, hint):

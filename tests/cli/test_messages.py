@@ -108,6 +108,18 @@ def test_a_file_without_a_name_lists_its_agents(call: Call, folder: Path) -> Non
     assert "write broken.py:Name" in call("run --task micro1 --agent broken.py").err
 
 
+@pytest.mark.parametrize("line", ["run --agent random --task mine.py", "check-task mine.py?size=3"])
+def test_a_file_without_a_name_lists_its_tasks(call: Call, folder: Path, line: str) -> None:
+    assert call("new task mine").code == 0
+    with (folder / "mine.py").open("a") as file:
+        file.write("\nclass Tool: ...\n\ndef helper(): ...\n")
+    ended = call(line)
+    assert ended.code == 2
+    assert ended.err.endswith("names a file, not a task in it: write mine.py:Mine\n")
+    (folder / "mine.py").write_text("def make(): ...\n")
+    assert "write mine.py:make\n" in call(line).err
+
+
 def test_a_file_that_is_no_journal_is_not_a_difference(call: Call, folder: Path) -> None:
     (folder / "README.md").write_text("# A title\n\nand a text\n")
     ended = call("verify README.md")
@@ -187,3 +199,16 @@ def test_the_advice_of_agents_works(call: Call, folder: Path) -> None:
     (folder / "package" / "module.py").write_text((folder / "my" / "bot.py").read_text())
     for line in lines:
         assert call(f"{line.removeprefix('flagfall ')} --steps 20").code == 0
+
+
+@pytest.mark.parametrize("host", ["process", "thread", "task"])
+@pytest.mark.parametrize("agent", ["odd.py:Odd", "odd.py:odd"])
+def test_arguments_that_no_agent_gets_are_refused_before_the_match(
+    call: Call, folder: Path, host: str, agent: str
+) -> None:
+    text = "class Odd:\n    def act(self, observation, info):\n        return 32\nodd = Odd().act\n"
+    (folder / "odd.py").write_text(text)
+    ended = call(f"run --task micro1 --agent {agent} --host {host} --journal j")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "act(observation, info): no agent gets 'info'" in ended.err
+    assert not (folder / "j").exists()

@@ -38,6 +38,7 @@ def test_a_new_agent_plays(call: Call, name: str) -> None:
     assert ended.code == 0, ended.err
     command = ended.out.splitlines()[1].strip()
     assert command.startswith("flagfall run")
+    assert "def act(self, observation, reward, timer):" in Path(name).with_suffix(".py").read_text()
     assert call(command.removeprefix("flagfall ")).code == 0
 
 

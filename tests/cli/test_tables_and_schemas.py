@@ -14,8 +14,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from flagfall.cli.console.output import number
+from flagfall.cli.tournaments.standings import _interval
 from flagfall.tasks.configs.files import SHIPPED
 from flagfall.tournament.plan.parser import PLANS
+from flagfall.tournament.stats.intervals import Interval
 from tests.agents.terminal import open_terminal
 
 Call = Callable[..., Any]
@@ -42,6 +45,36 @@ def test_tables_fit_the_terminal(call: Call, folder: Path, columns: int) -> None
             assert all(len(line.rstrip()) <= columns for line in ruled)
             assert "left out for lack of width" in screen
             assert "agent" in lines[lines.index(ruled[0]) - 1], screen
+
+
+DISQUALIFIED = Path(__file__).parent.parent / "fixtures" / "tournaments" / "disqualified"
+
+
+@pytest.mark.parametrize(("columns", "most"), [(None, 200), ("100", 100)])
+def test_tables_in_pipes_are_narrow(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch, columns: str | None, most: int
+) -> None:
+    shutil.copytree(DISQUALIFIED, folder / "cup")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    tasks = call("tasks").out
+    assert max(map(len, tasks.splitlines())) <= 80
+    assert len(tasks.split()) > 100
+    shown = call("results cup --matches").out
+    table, _, left_out = shown.partition("left out for lack of width: ")
+    assert max(map(len, table.splitlines())) <= most
+    headings = table.split("─")[0].split()
+    assert "disqualified" in headings
+    assert "credit_ns, over_ns" in left_out
+    assert not [name for name in headings if "…" in name]
+    whole = call("results cup --matches --wide").out
+    assert {*headings, "credit_ns", "journal"} < set(whole.split("─")[0].split())
+
+
+def test_no_number_is_minus_zero() -> None:
+    assert [number(value) for value in (-0.0, -0.0004, -1.5)] == ["0", "0.000", "-1.500"]
+    assert _interval(Interval(-0.3, -1.2, 0.2), 0) == "0 [-1, 0]"
 
 
 def contains(text: str, screen: str) -> bool:

@@ -497,3 +497,26 @@ def test_mistakes_are_told_with_exit_code_2(words, message, capsys, monkeypatch)
     said = capsys.readouterr()
     assert code == 2, said.out + said.err
     assert message in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("train cinders -a random", "run.jsonl"),
+        ("contest cinders glacier -a random", "run-1.jsonl"),
+        ("serve --game cinders --agents 3 --port 0", "run-2.jsonl"),
+        ("serve --game cinders --agents 0 --port 0", "run-7.jsonl"),
+    ],
+)
+def test_a_journal_is_replaced_only_where_that_is_asked_for(words, name, tmp_path, capsys):
+    for text, message in (
+        (b"a letter", "is not a journal"),
+        (b'{"event":"match"', "replace it with --overwrite"),
+    ):
+        (tmp_path / name).write_bytes(text)
+        code = main(["gvgai", *words.split(), "-o", str(tmp_path / "run.jsonl")])
+        said = capsys.readouterr().err
+        assert (code, said.count("\n")) == (2, 1)
+        assert f"journal {tmp_path / name}: the file exists" in said
+        assert message in said
+    assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -3,12 +3,15 @@ import random
 import re
 from functools import partial
 
+import numpy as np
 import pytest
 import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, MatchEnded, TurnPlayed
+from flagfall.kernel.channels.arrays import restore_arrays
 from flagfall.recording import Journal, JournalError, read_journal
+from flagfall.recording.journal.format import encode
 from flagfall.recording.verify import verify
 from flagfall.timing import VirtualClock
 
@@ -285,6 +288,22 @@ def test_arrays_differ_by_type_shape_and_value(lab, play):
         copy.write_bytes(path.read_bytes())
         change(lab, copy, 4, observation={**shown, "view": view})
         assert "turn 1, seat 0: observation" in str(verify(copy, rebuild))
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1 + 4e-6, "are as they were recorded; 2 values rounded otherwise"),
+        (1 + 4e-5, "turn 1, seat 0: observation"),
+    ],
+)
+def test_floats_may_differ_as_far_as_another_processor_rounds_them(lab, play, factor, words):
+    path, rebuild = play("arrays")
+    turn = lab.lines_of(path)[4]
+    view = restore_arrays(turn["observation"]["view"]) * np.float32(factor)
+    seen = {**turn["observation"], "view": json.loads(encode(view))}
+    change(lab, path, 4, observation=seen, reward=turn["reward"] * factor)
+    assert words in str(verify(path, rebuild))
 
 
 # Changes of bytes.

@@ -25,7 +25,7 @@ def failed(found: dict[str, Grade]) -> set[str]:
 def test_a_good_agent_passes():
     found = grades(RandomAgent)
     assert failed(found) == set()
-    assert found["lasts in a long game"].found == f"{LONG_TURNS} turns"
+    assert found["lasts in a long game"].found == f"{LONG_TURNS:,} turns"
     assert found["protocol errors"].found == "0 illegal actions, 0 replies that answer no turn"
     assert set(found) == {
         "starts in",
@@ -74,7 +74,7 @@ def test_one_that_breaks_the_rules_is_found():
     assert failed(found) == {"protocol errors"}
     assert (
         found["protocol errors"].found
-        == "1 illegal actions (first: turn 5, seat 0), 1 replies that answer no turn"
+        == "1 illegal action (first: turn 5, seat 0), 1 reply that answers no turn"
     )
 
 

@@ -100,7 +100,7 @@ def started(*words: object, cwd: Path | None = None) -> Iterator[subprocess.Pope
 @contextmanager
 def shown(folder: Path, *options: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The address that `flagfall serve` prints for a folder, and its process."""
-    with started("serve", folder, *options) as process:
+    with started("serve", folder, "--no-open", *options) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert " is shown at http" in line

@@ -31,7 +31,7 @@ CLOSING = "flagfall: closing the pages; Ctrl-C again to cancel at once\n"
 
 @contextmanager
 def serve(folder: Path, *options: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    process = program("serve", folder, *options)
+    process = program("serve", folder, "--no-open", *options)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -82,6 +82,25 @@ def test_wrong_requests_get_one_line(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port {port} at 127.0.0.1 cannot be bound" in refusal(tmp_path, "--port", port)
+
+
+def test_the_page_is_opened_on_a_desktop_unless_that_is_not_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    os.mkfifo(opened := tmp_path / "opened")
+    (browser := tmp_path / "browser").write_text(f"#!/bin/sh\necho $1 > {opened}\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    monkeypatch.setenv("DISPLAY", ":0")
+    process = program("serve", tmp_path)
+    assert process.stdout is not None
+    assert opened.read_text() == f"{process.stdout.readline().split()[-1]}\n"
+    assert stopped(process, signal.SIGINT)[0] == 130
+    with serve(tmp_path) as (_, process):
+        reader = os.open(opened, os.O_RDONLY | os.O_NONBLOCK)
+        assert stopped(process, signal.SIGINT)[0] == 130
+        assert os.read(reader, 1) == b""
+        os.close(reader)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -151,12 +151,15 @@ class ServerAddress:
             raise UsageError(f"certificates {self.authority}: {error}") from None
 
 
-def connect_and_play(server: ServerAddress, load: Callable[[], Any]) -> Failed | None:
+def connect_and_play(
+    server: ServerAddress, load: Callable[[], Any], tell: Callable[[str], None] = lambda _line: None
+) -> Failed | None:
     """Connect, and play one match.
 
     Args:
         server: the address of the host.
         load: returns the agent.
+        tell: called in another thread with a line about what the agent waits for.
 
     Returns:
         The failure that was reported to the host, if the agent broke down.
@@ -166,7 +169,7 @@ def connect_and_play(server: ServerAddress, load: Callable[[], Any]) -> Failed |
         HostFault: the connection was lost, or the match was over when the agent came back.
     """
     ours, theirs = socket.socketpair()
-    relay = _Relay(server, theirs, server.context())
+    relay = _Relay(server, theirs, server.context(), tell)
     thread = threading.Thread(target=relay.run, daemon=True, name="wire of an agent")
     with ours:
         thread.start()
@@ -184,18 +187,24 @@ class _Relay:
         server: the address of the host.
         agents_end: a socket to the agent.
         context: the TLS settings of connections; `None` if they are not secured.
+        tell: see `connect_and_play`.
 
     Attributes:
         error: the reason why it ended early, if it did.
     """
 
     def __init__(
-        self, server: ServerAddress, agents_end: socket.socket, context: ssl.SSLContext | None
+        self,
+        server: ServerAddress,
+        agents_end: socket.socket,
+        context: ssl.SSLContext | None,
+        tell: Callable[[str], None],
     ) -> None:
         self.error: HostFault | UsageError | None = None
         self._server = server
         self._agents_end = agents_end
         self._context = context
+        self._tell = tell
         self._encoding: Encoding = "json"
         self._match: str | None = None
         self._ready: bytes | None = None
@@ -329,6 +338,7 @@ class _Relay:
                     why = _describe(error)
                 else:
                     attempt.deadline = inf
+                    self._tell(f"connected to {self._server}; waiting for the match")
                     found = await self._wait_for_hello(stream, payload)
                     if not isinstance(found, str):
                         return stream, found
@@ -337,6 +347,7 @@ class _Relay:
                         deadline = trio.current_time() + self._server.wait_seconds
             if attempt.cancelled_caught:
                 why = "no answer in time"
+            self._tell(f"no match at {self._server} yet; trying for {self._server.wait_seconds:g} s")
             await trio.sleep(min(random.uniform(0, pause), max(0, deadline - trio.current_time())))
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         raise UsageError(f"no connection to {self._server}: {why}")

@@ -67,10 +67,17 @@ def serve(
         reconnect=reconnect,
     )
     loaded = load_agent(spec)
+    told: set[str] = set()
+
+    def tell(line: str) -> None:
+        if line not in told:
+            told.add(line)
+            print(f"flagfall: {line}", file=sys.stderr, flush=True)
+
     code = 0
     for left in reversed(range(matches)):
         try:
-            failed = connect_and_play(server, lambda: loaded)
+            failed = connect_and_play(server, lambda: loaded, tell)
         except HostFault as error:  # this match is lost; the next one may succeed
             if not left:
                 raise

@@ -102,6 +102,8 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
             {"rows": [_as_data(finding) for finding in findings], "limits": limits, "no_sandbox": missing}
         )
         return
+    from flagfall.terminal_text import counted
+
     words = ("agent", "host", "verdict", "others lost", "left behind", "as expected")
     rows = table(*words, numbers=("after",))
     for finding in findings:
@@ -116,7 +118,7 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
         )
     print_table(rows)
     bad = sum(not finding.as_expected for finding in findings)
-    print(f"{len(findings)} agents, {f'{bad} not' if bad else 'all'} as expected")
+    print(f"{counted(len(findings), 'agent')}, {f'{bad} not' if bad else 'all'} as expected")
     if missing:
         print_text(f"Sandboxes were not checked: {missing}")
     by_kind = [enforcement_of(kind) for kind in _KINDS]

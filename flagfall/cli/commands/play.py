@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Parameter
 
 from flagfall.cli.console.log_options import NO_LOG, LogOptions
-from flagfall.cli.pages.serving import ServerOptions
+from flagfall.cli.pages.serving import OpenPage, ServerOptions, open_in_browser
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def play(
     tick: str | None = None,
     bit_mode: Annotated[bool, _Flag] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    open_page: Annotated[bool, Parameter(name="--open", show_default=False)] = True,
+    open_page: OpenPage = True,
     server: ServerOptions = _DEFAULTS,
     logs: LogOptions = NO_LOG,
 ) -> int:
@@ -214,27 +214,12 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
             print(f"play at {address}", flush=True)
             if server.token_file is not None:
                 _say(f"add ?token=... with the token in {server.token_file}")
-            if open_page and _has_desktop():
-                nursery.start_soon(_open, address)
+            if open_page:
+                open_in_browser(address)
             await session.run(stop, _say)
             nursery.cancel_scope.cancel()
 
     return run_until_interrupted(run, say=_say)
-
-
-def _has_desktop() -> bool:
-    import os
-
-    return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
-async def _open(address: str) -> None:
-    """Open the page in the browser of the desktop; the address is printed in any case."""
-    import webbrowser
-
-    import trio
-
-    await trio.to_thread.run_sync(webbrowser.open, address, abandon_on_cancel=True)
 
 
 def _say(text: str) -> None:

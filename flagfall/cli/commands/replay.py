@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from flagfall.cli.pages.serving import ServerOptions, serve_pages
+from flagfall.cli.pages.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def replay(
     turns: str | None = None,
     config: str | None = None,
     trust: Annotated[bool, _Flag] = False,
-    open_page: Annotated[bool, Parameter(name="--open", show_default=False)] = True,
+    open_page: OpenPage = True,
     options: ServerOptions = ServerOptions(),  # noqa: B008 - a default of the command line
 ) -> int:
     """Show a recorded match in the browser, or write it into one HTML file.
@@ -46,7 +46,7 @@ def replay(
         config: The Python configuration of the match, if it had one, as for `verify`.
         trust: Import the modules that the journal names, to draw pictures. Without this option `replay` asks
             at a terminal, and elsewhere shows what the journal itself holds.
-        open_page: Open the browser; with --no-open only the address is printed.
+        open_page: Open the page in the browser of this desktop, if there is one.
         options: The address of the page.
     """
     from flagfall.cli.console.files import reading
@@ -115,17 +115,9 @@ def _serve(file: Path, bind: Any, chosen: dict[str, Any], *, open_page: bool) ->
     def show(url: str) -> None:
         print(f"{file}: {url}  (Ctrl-C ends)", flush=True)
         if open_page:
-            _open(url)
+            open_in_browser(url)
 
     try:
         return serve_pages(bind, start, on_ready=show)
     finally:
         replays.close()
-
-
-def _open(url: str) -> None:
-    """Open the page in the browser of the desktop, in a thread: starting one may take seconds."""
-    import threading
-    import webbrowser
-
-    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

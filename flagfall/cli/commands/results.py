@@ -38,7 +38,7 @@ def results(
         json: Print one JSON object instead of text.
         form: Format of a tournament's rows; by default a table. Parquet needs pyarrow.
         matches: For a tournament, print a row for each seat of each match instead of the standings.
-        wide: Print whole tables, however narrow the terminal is.
+        wide: Print whole tables, however long their lines are.
     """
     if file.is_dir():
         from flagfall.cli.tournaments.results import show_tournament

@@ -46,6 +46,7 @@ def run(
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Annotated[bool, _Flag] = False,
     results: Path | None = None,
+    overwrite: Annotated[bool, _Flag] = False,
     words: Path | None = None,
     bit_mode: Annotated[bool, _Flag] = False,
     scramble: Annotated[bool, _Flag] = False,
@@ -108,6 +109,7 @@ def run(
             pictures, are stored as digests, which `verify` compares.
         results: Write the statistics of round 1 (rewards, times, trials) to this file, after errors too; as
             JSON if its name ends in `.json`. Numbered like the journals in a series.
+        overwrite: Replace files of `--journal` and `--results` that exist.
         words: File of words for sentence tasks, one word per line.
         bit_mode: One step is one bit instead of one byte, in both directions.
         scramble: Replace words by pseudo-words; for conversations in bit mode.
@@ -121,7 +123,7 @@ def run(
         learner_port: Port of `--agent zmq`, which the three learner options imply; by default 5556.
         learner_address: Address to bind for learners; by default 127.0.0.1, `*` for all.
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
-        wide: Print whole tables, however narrow the terminal is.
+        wide: Print whole tables, however long their lines are.
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
         logs: Settings of the log.
@@ -151,6 +153,7 @@ def run(
         journal=journal,
         results=results,
         log=logs.log_file,
+        overwrite=overwrite,
         repeats=matches,
         tick=tick,
         timed=not no_timeout,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.pages.serving import ServerOptions, serve_pages
+from flagfall.cli.pages.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def serve(
     *,
     server: ServerOptions = _DEFAULTS,
     allow_control: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    open_page: OpenPage = True,
 ) -> int:
     """Show a tournament while it runs, in a browser: standings, matches in progress, results.
 
@@ -47,6 +48,7 @@ def serve(
         server: Address of the pages, and who may see them.
         allow_control: Let viewers pause and resume the run, and cancel matches. Without `--token-file` a
             token is made, and is part of the address that is printed.
+        open_page: Open the page in the browser of this desktop, if there is one.
     """
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}")
@@ -70,9 +72,12 @@ def serve(
         ]
 
     def ready(url: str) -> None:
-        print(f"the tournament in {folder} is shown at {_address(url, bind, server)}", flush=True)
+        address = _address(url, bind, server)
+        print(f"the tournament in {folder} is shown at {address}", flush=True)
         if server.token_file is not None:
             print(f"add ?token=... with the token in {server.token_file}", file=sys.stderr, flush=True)
+        if open_page:
+            open_in_browser(address)
 
     with contextlib.ExitStack() as closing:
         return serve_pages(bind, start, on_ready=ready)

@@ -8,6 +8,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+_LIST_CHARS: Final = 64
+"""Characters of a line of ids: the table is as narrow as the text below it."""
+
 _OTHERS: Final = """\
 Any Gymnasium environment: gym:ID, such as gym:CartPole-v1. Any PettingZoo
 environment: pettingzoo:FAMILY/NAME, such as pettingzoo:classic/connect_four_v3.
@@ -35,6 +38,7 @@ def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] =
 
     rows = table("family", "tasks")
     rows.columns[1].no_wrap = False
+    rows.columns[1].max_width = _LIST_CHARS
     for family, ids in families.items():
         rows.add_row(family, " ".join(ids))
     print_table(rows)

@@ -57,7 +57,7 @@ def tournament(
         report: Write the report at the end, a page to look at; by default as the plan has it in
             `output.report`.
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
-        wide: Print whole tables, however narrow the terminal is.
+        wide: Print whole tables, however long their lines are.
         quiet: Show no progress.
         logs: Settings of the log.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["reading", "replacing", "require_file"]
+__all__ = ["check_journal", "check_record", "reading", "replacing", "require_file"]
 
 import os
 import sys
@@ -16,8 +16,11 @@ from flagfall.errors import HostFault, UsageError, suggest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_RECORDS: Final = (b'{"event":"match"', b"\x28\xb5\x2f\xfd", b"SQLite format 3\0", b"\x37\x7f\x06")
-"""Beginnings of journals, plain and compressed, and of databases and their logs."""
+_JOURNALS: Final = (b'{"event":"match"', b"\x28\xb5\x2f\xfd")
+"""Beginnings of journals, plain and compressed."""
+
+_RECORDS: Final = (*_JOURNALS, b"SQLite format 3\0", b"\x37\x7f\x06")
+"""Beginnings of journals, and of databases and their logs."""
 
 
 def require_file(path: Path) -> None:
@@ -60,6 +63,47 @@ def reading(path: Path) -> Iterator[None]:
         from flagfall.terminal_text import one_line
 
         raise UsageError(one_line(str(error))) from error
+
+
+def check_journal(path: Path, *, overwrite: bool) -> None:
+    """Check before a match that its journal can be written.
+
+    Args:
+        path: the file.
+        overwrite: a journal that is there may be replaced.
+
+    Raises:
+        UsageError: it cannot be written, or would replace a file.
+    """
+    from flagfall.recording.journal.writer import Journal
+
+    Journal.check(path)
+    check_record("journal", path, _JOURNALS, overwrite=overwrite)
+
+
+def check_record(kind: str, path: Path, beginnings: tuple[bytes, ...], *, overwrite: bool) -> None:
+    """Check that a file in which a match is recorded replaces no other, unless that is asked for.
+
+    What commands make from records, such as reports, can be made again; see `replacing`.
+
+    Args:
+        kind: `journal` or `results file`.
+        path: the file.
+        beginnings: the first bytes of such files.
+        overwrite: a file of this kind may be replaced.
+
+    Raises:
+        UsageError: a file would be lost.
+    """
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        start = file.read(max(map(len, beginnings)))
+    named = f"{kind.partition(' ')[0]} {path}"
+    if start and not start.startswith(beginnings):
+        raise UsageError(f"{named}: the file exists and is not a {kind}; it is not overwritten")
+    if start and not overwrite:
+        raise UsageError(f"{named}: the file exists; name another one, or replace it with --overwrite")
 
 
 @contextmanager

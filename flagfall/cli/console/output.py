@@ -15,8 +15,10 @@ __all__ = [
 ]
 
 import json
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from textwrap import fill
 from typing import Annotated, Any, Final, TypeAlias
@@ -31,6 +33,9 @@ from flagfall.terminal_text import sanitize_terminal
 
 MAX_ROWS: Final = 1000
 """Most rows of a table of matches; the layout of a longer table takes minutes."""
+
+PIPE_WIDTH: Final = 200
+"""Characters of a line in files and pipes, unless the variable `COLUMNS` says otherwise."""
 
 _ANY_WIDTH: Final = 10_000
 _LONGEST_WORD: Final = 16
@@ -57,14 +62,14 @@ def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) 
 
 
 Wide: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
-"""The option `--wide`: whole tables, however narrow the terminal is."""
+"""The option `--wide`: whole tables, however long their lines are."""
 
 
 def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) -> None:
     """Print a table to the standard output.
 
-    At a terminal that is too narrow, columns are left out, which a line below the table names; where that is
-    not enough, texts are wrapped. In files and pipes a table is as wide as its content.
+    Where a line has too little room, columns are left out, which a line below the table names; where that is
+    not enough, texts are wrapped.
 
     Args:
         shown: the table.
@@ -73,7 +78,9 @@ def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) 
     """
     console = Console(highlight=False, markup=False, emoji=False)
     left_out: list[str] = []
-    if not sys.stdout.isatty() or wide:
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    if wide:
         console.width = max(console.width, _width(console, shown))
     else:
         for heading in spare:
@@ -114,7 +121,9 @@ def _longest_word(console: Console, column: Column) -> int:
 def _leave_out(shown: Table, heading: str) -> list[str]:
     """Remove the columns with a heading; return their headings."""
     gone = [column for column in shown.columns if column.header == heading]
-    shown.columns = [column for column in shown.columns if column.header != heading]
+    kept = (column for column in shown.columns if column.header != heading)
+    # Their numbers say which one is the last, and is padded less.
+    shown.columns = [replace(column, _index=place) for place, column in enumerate(kept)]
     return [str(column.header) for column in gone]
 
 
@@ -139,7 +148,7 @@ def number(value: float) -> str:
     Args:
         value: any number, infinite ones included.
     """
-    return f"{value:,.0f}" if not isfinite(value) or value == int(value) else f"{value:,.3f}"
+    return f"{value:z,.0f}" if not isfinite(value) or value == int(value) else f"{value:z,.3f}"
 
 
 def label(name: str) -> str:

@@ -30,6 +30,7 @@ def contest(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
+    overwrite: Annotated[bool, Flag] = False,
     original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), Flag] = False,
@@ -46,6 +47,7 @@ def contest(
         seed: Seed of all random choices; all agents face the same seed on a game.
         journal: Record each match in this file, numbered.
         results: Write ranks, points and all statistics to this file, as JSON.
+        overwrite: Replace files of `--journal` and `--results` that exist.
         original_output: Print the lines of the original's server for each match, instead of tables.
         json: Print them as one JSON object instead of tables.
         quiet: Do not report progress.
@@ -57,6 +59,7 @@ def contest(
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
     from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
     from flagfall.gvgai.original_output import OriginalOutput
+    from flagfall.recording.series_names import series_path
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.contest import MemoryStore, TrackEngine, contest_plan
     from flagfall.tournament.run.runner import Run
@@ -65,7 +68,6 @@ def contest(
     times, rules = options.read(options.think)
     isolation = options.read_isolation()
     check_output(original=original_output, json=json)
-    check_files(journal, results)
     plan = contest_plan(
         games,
         agent,
@@ -77,6 +79,10 @@ def contest(
         host=options.host,
         isolation=isolation,
     )
+    order = schedule(plan)
+    specs = list(order.walk({}))
+    journals = [] if journal is None else [series_path(journal, n, len(specs)) for n in range(len(specs))]
+    check_files(journals, results, overwrite=overwrite)
     check_players(agent, isolation)
 
     def sinks(spec: MatchSpec) -> list[Sink]:
@@ -86,8 +92,7 @@ def contest(
         return [OriginalOutput(spec.task, rules, print_now, games.index(spec.task)), *logged]
 
     engine = TrackEngine(plan, times, isolation=isolation, journal=journal, sinks=sinks)
-    order = schedule(plan)
-    report = _Report({spec.id: spec for spec in order.walk({})}, engine, quiet=quiet)
+    report = _Report({spec.id: spec for spec in specs}, engine, quiet=quiet)
     run = Run(plan, MemoryStore(), engine, 1, report, fault_attempts=1, skip_failed=True)
 
     async def play(stop: trio.Event) -> None:
@@ -162,13 +167,15 @@ def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> d
 
 def _line(statistics: TrackStatistics) -> str:
     """Return the line of progress for a match."""
+    from flagfall.terminal_text import counted
+
     if statistics.disqualified:
         return f"disqualified: {statistics.disqualified}{_reason(statistics.detail)}"
     games = statistics.of("validation")
     training = statistics.sums("training")
     return (
         f"{sum(game.won for game in games)} of {len(games)} won in validation"
-        f" after {training.games if training else 0} games of training"
+        f" after {counted(training.games if training else 0, 'game')} of training"
     )
 
 

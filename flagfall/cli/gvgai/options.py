@@ -29,6 +29,8 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.play_track import TrackTimes
     from flagfall.gvgai.track_statistics import TrackStatistics
@@ -194,22 +196,26 @@ _RESULTS_PREFIXES = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
 """First bytes of the files that `--results` of these commands writes."""
 
 
-def check_files(journal: Path | None, results: Path | None) -> None:
-    """Check before a match that its results can be written.
+def check_files(journals: Collection[Path], results: Path | None, *, overwrite: bool) -> None:
+    """Check before a match that its journals and results can be written.
 
     Args:
-        journal: file for the journal.
+        journals: files for the journals.
         results: file for the statistics.
+        overwrite: such files may be replaced.
 
     Raises:
-        UsageError: they cannot be written, or another file would be overwritten.
+        UsageError: they cannot be written, or a file would be replaced.
     """
+    from flagfall.cli.console.files import check_journal
     from flagfall.cli.runs.results_file import check_results
 
+    for journal in journals:
+        check_journal(journal, overwrite=overwrite)
     if results is not None:
-        if results == journal:
+        if results in journals:
             raise UsageError(f"--results {results}: the journal has this name already")
-        check_results(results, _RESULTS_PREFIXES)
+        check_results(results, _RESULTS_PREFIXES, overwrite=overwrite)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["serve"]
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from flagfall.cli.console.log_options import NO_LOG, LogOptions
 from flagfall.cli.gvgai.options import Flag, Journal, Seed, TrackOptions
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from flagfall.kernel.sinks import Sink
 
 _DEFAULTS = TrackOptions()
+_NUMBERED: Final = 1000
+"""Names of journals that are looked at in advance where the number of clients is not known."""
 
 
 def serve(
@@ -29,6 +31,7 @@ def serve(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
+    overwrite: Annotated[bool, Flag] = False,
     original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
     logs: LogOptions = NO_LOG,
@@ -49,6 +52,7 @@ def serve(
         seed: Seed of all random choices; each further client's match has a seed of its own.
         journal: Record each match in this file, numbered if there are several.
         results: Write all statistics to this file, as JSON.
+        overwrite: Replace files of `--journal` and `--results` that exist.
         original_output: Print the lines of the original's server instead of tables, client by client.
         json: Print the statistics as one JSON object instead of tables.
         logs: Settings of the log.
@@ -63,6 +67,7 @@ def serve(
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
+    from flagfall.recording.series_names import series_path
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
     if agents < 0:
@@ -70,7 +75,9 @@ def serve(
     path = _game(game, game_id, games_dir)
     times, rules = options.read()
     check_output(original=original_output, json=json)
-    check_files(journal, results)
+    numbers = range(agents or _NUMBERED)
+    journals = [] if journal is None else [series_path(journal, number, agents or 2) for number in numbers]
+    check_files(journals, results, overwrite=overwrite)
 
     def sinks(session: int) -> list[Sink]:
         printed = [OriginalOutput(path, rules, print_now, at_once=agents == 1)] if original_output else []

@@ -24,6 +24,7 @@ def train(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
+    overwrite: Annotated[bool, Flag] = False,
     original_output: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
     logs: LogOptions = NO_LOG,
@@ -40,6 +41,7 @@ def train(
         seed: Seed of all random choices.
         journal: Record the match in this file; `.zst` at its end compresses it.
         results: Write all statistics to this file, as JSON.
+        overwrite: Replace files of `--journal` and `--results` that exist.
         original_output: Print the lines of the original's server instead of tables.
         json: Print the statistics as one JSON object instead of tables.
         logs: Settings of the log.
@@ -56,7 +58,7 @@ def train(
     times, rules = options.read(options.think)
     isolation = options.read_isolation()
     check_output(original=original_output, json=json)
-    check_files(journal, results)
+    check_files([journal] if journal is not None else [], results, overwrite=overwrite)
     check_players([agent], isolation)
     played: list[PlayedTrack] = []
 

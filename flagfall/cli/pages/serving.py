@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["ServerOptions", "serve_pages"]
+__all__ = ["OpenPage", "ServerOptions", "open_in_browser", "serve_pages"]
 
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 from cyclopts import Parameter
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 GENERATED_TOKEN_BYTES: Final = 24
 """Random bytes of a token that is made here: more than can be guessed."""
+
+
+OpenPage: TypeAlias = Annotated[bool, Parameter(name="--open", show_default=False)]
+"""The option `--open`, and `--no-open`: whether the browser of this desktop opens the page."""
 
 
 @Parameter(name="*")
@@ -114,6 +118,20 @@ def serve_pages(
             nursery.cancel_scope.cancel()
 
     return run_until_interrupted(run, say=_say, stopping="closing the pages")
+
+
+def open_in_browser(url: str) -> None:
+    """Open a page in the browser of this desktop, if there is one, in a thread: starting it may take seconds.
+
+    Args:
+        url: the address of the page.
+    """
+    import os
+    import threading
+    import webbrowser
+
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
 def _say(text: str) -> None:

@@ -19,13 +19,13 @@ from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.agents.spec import NETWORK, REMOTE, AgentSpec
+from flagfall.cli.console.files import check_journal
 from flagfall.cli.runs.results_file import check_results
 from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
 from flagfall.errors import UsageError
 from flagfall.kernel.seeding import MAX_SEED, derive_seed
 from flagfall.kernel.spaces import spaces_of
 from flagfall.playing import DEFAULT_TIME_CONTROL
-from flagfall.recording.journal.writer import Journal
 from flagfall.recording.series_names import series_path
 from flagfall.tasks.adapters.env_spec import split_texts
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from flagfall.kernel.hosting import AgentHost, LocalHostKind
 
 NO_OPTIONS: Final = TaskOptions()
-
-_MATCH_START: Final = b'{"event":"match"'
-_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 
 @attrs.frozen
@@ -125,6 +122,7 @@ def make_plan(
     journal: Path | None = None,
     results: Path | None = None,
     log: Path | None = None,
+    overwrite: bool = False,
     repeats: int = 1,
     tick: str | None = None,
     timed: bool = True,
@@ -148,6 +146,7 @@ def make_plan(
         journal: the file to record in; numbered in a series.
         results: the file for the statistics; numbered in a series.
         log: the file of the log, which no agent in a sandbox may see.
+        overwrite: journals and statistics that are there may be replaced.
         repeats: number of times that all matches are played.
         tick: the text of a duration, for real-time pace.
         timed: `False` removes all time limits.
@@ -197,9 +196,9 @@ def make_plan(
     )
     for match in matches:
         if match.journal is not None:
-            _check_journal(match.journal)
+            check_journal(match.journal, overwrite=overwrite)
         if match.results is not None:
-            check_results(match.results)
+            check_results(match.results, overwrite=overwrite)
     if results is not None and results == journal:
         raise UsageError(f"--results {results}: the journal has this name already")
     records = [file for match in matches for file in (match.journal, match.results, log) if file is not None]
@@ -320,14 +319,3 @@ def _hosts(
 
 def _is_human(text: str) -> bool:
     return AgentSpec.parse(text).scheme == "human"
-
-
-def _check_journal(path: Path) -> None:
-    """Check that a journal can be written, and that a file which it replaces is a journal."""
-    Journal.check(path)
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        start = file.read(len(_MATCH_START))
-    if start and start != _MATCH_START and not start.startswith(_ZSTD_MAGIC):
-        raise UsageError(f"journal {path}: the file exists and is not a journal; it is not overwritten")

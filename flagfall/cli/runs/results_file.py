@@ -7,7 +7,7 @@ __all__ = ["check_results", "figures_text", "write_results"]
 import json
 from typing import TYPE_CHECKING, Final
 
-from flagfall.cli.console.files import replacing
+from flagfall.cli.console.files import check_record, replacing
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,27 +28,24 @@ def figures_text(figures: Figures, *, as_json: bool) -> str:
     return json.dumps(figures.as_data(), indent=2) + "\n" if as_json else figures.as_text()
 
 
-def check_results(path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS) -> None:
-    """Check that a results file can be written, and that a file which it replaces is a results file.
+def check_results(
+    path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS, *, overwrite: bool = False
+) -> None:
+    """Check that a results file can be written.
 
     Args:
         path: the path of the file.
         beginnings: the first bytes of results files of this kind.
+        overwrite: a results file that is there may be replaced.
 
     Raises:
-        UsageError: it cannot be written there, or would overwrite another kind of file.
+        UsageError: it cannot be written there, or would replace a file.
     """
     if path.is_dir():
         raise UsageError(f"results {path} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise UsageError(f"results {path}: there is no folder {path.parent}")
-    if path.is_file():
-        with path.open("rb") as file:
-            start = file.read(max(map(len, beginnings)))
-        if start and not start.startswith(beginnings):
-            raise UsageError(
-                f"results {path}: the file exists and is not a results file; it is not overwritten"
-            )
+    check_record("results file", path, beginnings, overwrite=overwrite)
 
 
 def write_results(path: Path, figures: Figures) -> None:

@@ -63,6 +63,7 @@ class RunSession:
         self._logs = logs
         self._whole = whole
         self._quiet = quiet
+        self._awaited: set[str] = set()
         self._console = Console(stderr=True, highlight=False, markup=False)
         self._progress: Progress | None = None
         if progress and self._console.is_terminal and not plan.has_human:
@@ -104,6 +105,7 @@ class RunSession:
         plan = self.plan
         if self._progress is not None:
             self._progress.begin(match.number, ", ".join(host.name for host in match.hosts))
+        self._tell_awaited(match)
         figures = ResultsSink()
         try:
             result = await play(
@@ -133,6 +135,15 @@ class RunSession:
                 human.stop = interrupts.stop.set
                 sinks.append(human.notice)
         return [*sinks, *self._logs.sinks(str(match.number))]
+
+    def _tell_awaited(self, match: PlannedMatch) -> None:
+        """Print a line that names the agents which have to connect, once for each."""
+        names = [
+            host.name for host in match.hosts if host.kind == "remote" and host.name not in self._awaited
+        ]
+        self._awaited.update(names)
+        if names and not self._quiet:
+            self._say(f"waiting for agents to connect: {', '.join(names)}")
 
     def _say(self, text: str) -> None:
         with suppress(OSError):  # the terminal was closed

@@ -59,7 +59,7 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = 
     Args:
         played: the matches that have a result.
         several: whether the run consists of more than one match; then rows name the match or the agent.
-        wide: leave out no column, however narrow the terminal is.
+        wide: leave out no column, however long the lines are.
     """
     numbers = ("turns", "reward", "per turn", "played", "solved", "failed", "late", "illegal", "dropped")
     words = ("match", "agent", "verdict") if several else ("agent", "verdict")
@@ -79,7 +79,7 @@ def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
         result.reason if seat.disqualified is None else f"disqualified: {seat.disqualified}",
         number(stats.turns),
         number(stats.reward),
-        f"{stats.reward / max(1, stats.turns):.4f}",
+        f"{stats.reward / max(1, stats.turns):z.4f}",
         number(sum(task.played for task in result.tasks)),
         number(sum(task.solved for task in result.tasks)),
         number(sum(task.failed for task in result.tasks)),
@@ -117,7 +117,7 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
             number(total.failed),
             number(total.steps),
             number(total.reward),
-            f"{total.reward / max(1, total.steps):.4f}",
+            f"{total.reward / max(1, total.steps):z.4f}",
         )
     return rows
 
@@ -128,7 +128,7 @@ def print_notes(played: Sequence[PlayedMatch], *, several: bool, wide: bool = Fa
     Args:
         played: the matches that have a result.
         several: whether the run consists of more than one match; then rows name the match.
-        wide: print the whole table, however narrow the terminal is.
+        wide: print the whole table, however long the lines are.
     """
     rows = table(*(("match",) if several else ()), "agent", "noted", numbers=("sum",))
     for match in played:

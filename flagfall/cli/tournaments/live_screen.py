@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flagfall.cli.console.output import number, table
-from flagfall.terminal_text import sanitize_terminal
+from flagfall.terminal_text import counted, sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,11 @@ class TournamentScreen:
         assert self._run is not None
         run = self._run
         played = len(run.records)
-        words = [f"{played:,} of {run.total:,} matches" if run.total is not None else f"{played:,} matches"]
+        words = [
+            f"{played:,} of {counted(run.total, 'match', 'matches')}"
+            if run.total is not None
+            else counted(played, "match", "matches")
+        ]
         rate = (played - self._before) / max(time.monotonic() - self._began, 1e-3)
         if rate:
             words.append(f"{rate:.3g}/s")
@@ -160,7 +164,7 @@ class TournamentScreen:
             rows.add_row(
                 sanitize_terminal(name),
                 number(self._matches[name]),
-                f"{means[name]:.3f}",
+                f"{means[name]:z.3f}",
                 *map(number, counts),
             )
         return rows

@@ -89,7 +89,7 @@ def _format_of(output: Path | None) -> str:
 def _print_matches(records: Iterator[MatchRecord], *, wide: bool) -> None:
     """Print a row for each seat of the first matches."""
     rows = match_rows(islice(records, MAX_ROWS))
-    shown = table(*(rows[0] if rows else ()))
+    shown = table(*("disqualified" if name == "fell" else name for name in (rows[0] if rows else ())))
     for row in rows:
         shown.add_row(*("" if value is None else sanitize_terminal(str(value)) for value in row.values()))
     print_table(shown, spare=_SPARE_OF_MATCHES, wide=wide)

@@ -7,7 +7,7 @@ __all__ = ["print_schedule"]
 from typing import TYPE_CHECKING, Final
 
 from flagfall.cli.console.output import MAX_ROWS, duration, number, print_table, table
-from flagfall.terminal_text import sanitize_terminal
+from flagfall.terminal_text import counted, sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None
     print_table(rows)
     if len(known) > MAX_ROWS:
         print(f"and {number(len(known) - MAX_ROWS)} more")
-    summary = f"{number(len(known))} matches"
+    summary = counted(len(known), "match", "matches")
     if order.total is None or order.total > len(known):
         most = "" if order.total is None else f", {number(order.total)} at most"
         summary += f" are known so far{most}; the others depend on results"

@@ -21,12 +21,12 @@ def _interval(value: Interval | None, places: int) -> str:
     if value is None:
         return ""
     if value.low is None or value.high is None:
-        return f"{value.value:.{places}f}"
-    return f"{value.value:.{places}f} [{value.low:.{places}f}, {value.high:.{places}f}]"
+        return f"{value.value:z.{places}f}"
+    return f"{value.value:z.{places}f} [{value.low:z.{places}f}, {value.high:z.{places}f}]"
 
 
 def _skill(row: AgentRow) -> str:
-    return "" if row.skill is None else f"{row.skill.mu:.1f} ± {row.skill.sigma:.1f}"
+    return "" if row.skill is None else f"{row.skill.mu:z.1f} ± {row.skill.sigma:.1f}"
 
 
 _COLUMNS: Final[dict[str, Callable[[AgentRow], str]]] = {
@@ -72,7 +72,7 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
 
     Args:
         shown: standings of a tournament.
-        wide: leave out no column, however narrow the terminal is.
+        wide: leave out no column, however long the lines are.
     """
     title = "Standings" if shown.over else "Standings so far"
     print_table(_agents(title, shown.rows), spare=_SPARE, wide=wide)

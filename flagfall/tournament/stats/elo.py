@@ -37,6 +37,10 @@ _STEPS: Final = 100
 _LONGEST_STEP: Final = 2.0
 """Bound of a step of Newton's method, which overshoots where the likelihood is flat; in units of log odds."""
 _CLOSE: Final = 1e-11
+_DECIMALS: Final = 6
+"""Decimals of an Elo. Matrix products and exponentials have other last digits on another processor. Rounded,
+equal agents rank equal, and two machines write the same standings, except at an edge of rounding."""
+
 _MANY_DUELS: Final = 100_000
 """Duels up to which each is a term of the likelihood; more are counted by agents and score first. The sums
 are the same but for rounding."""
@@ -280,7 +284,5 @@ class _Fit:
         values = contrast @ self._strengths * ELO_SCALE
         variances = np.maximum(self._variances(contrast), 0.0)  # rounding may make the anchor's own negative
         reach = NormalDist().inv_cdf((1 + level) / 2) * ELO_SCALE * np.sqrt(variances)
-        return {
-            name: Interval(float(value), float(value - wide), float(value + wide))
-            for name, value, wide in zip(self._names, values, reach, strict=True)
-        }
+        rounded = np.stack([values, values - reach, values + reach], axis=1).round(_DECIMALS) + 0.0  # no -0.0
+        return {name: Interval(*row) for name, row in zip(self._names, rounded.tolist(), strict=True)}

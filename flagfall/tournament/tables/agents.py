@@ -188,7 +188,7 @@ class AgentTable:
 def _rating_key(row: AgentRow) -> tuple[float, float]:
     """Return a sort key of a row by its ratings, smaller is better."""
     if row.elo is not None:
-        return (0.0, -round(row.elo.value, 6))
+        return (0.0, -row.elo.value)
     return (1.0, -row.score.value if row.score is not None else 1.0)
 
 

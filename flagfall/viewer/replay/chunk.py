@@ -21,6 +21,7 @@ from flagfall.events import (
 )
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
+from flagfall.terminal_text import counted
 from flagfall.timing.durations import US
 from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, reward_of, shortened, text_of
 
@@ -189,9 +190,8 @@ def _seat(event: Any, names: list[str]) -> str:
 
 
 def _begins(event: MatchStarted, _names: list[str]) -> tuple[str, str]:
-    agents = len(event.agents)
     return "match", (
-        f"The match begins: {agents} {'seat' if agents == 1 else 'seats'}, {len(event.tasks):,} tasks,"
+        f"The match begins: {counted(len(event.agents), 'seat')}, {counted(len(event.tasks), 'task')},"
         f" {shortened(event.scheduler, MAX_NAME_CHARS)}, {shortened(event.time_control, MAX_NAME_CHARS)}."
     )
 
@@ -210,7 +210,7 @@ def _end(event: TaskEnded, _names: list[str]) -> tuple[str, str]:
     task = shortened(event.task, MAX_NAME_CHARS)
     ended = shortened(event.ended, MAX_NAME_CHARS)
     steps, reward = event.steps, reward_of(event.reward)
-    return "end", f"Task {task} ends ({ended}): {result}, reward {reward:,}, {steps:,} steps."
+    return "end", f"Task {task} ends ({ended}): {result}, reward {reward:,}, {counted(steps, 'step')}."
 
 
 def _dropped(event: ReplyDropped, names: list[str]) -> tuple[str, str]:
@@ -232,7 +232,7 @@ def _stall(event: StallSeen, names: list[str]) -> tuple[str, str]:
 
 def _over(event: MatchEnded, _names: list[str]) -> tuple[str, str]:
     detail = f". {event.detail}" if event.detail else "."
-    return "over", f"The match ends after {event.turns:,} turns: {event.reason}{detail}"
+    return "over", f"The match ends after {counted(event.turns, 'turn')}: {event.reason}{detail}"
 
 
 _SENTENCES: Final[Mapping[type[Event], Callable[[Any, list[str]], tuple[str, str]]]] = {

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from flagfall.terminal_text import counted
 from flagfall.tournament.excerpts import latest
 from flagfall.tournament.formats.schedule import most_matches
 from flagfall.viewer.report.source import ReportSource
@@ -79,9 +80,9 @@ def _format(source: ReportSource) -> str:
     if stop.sprt is not None:
         settings.append(f"sequential test of {stop.sprt.agents[0]} against {stop.sprt.agents[1]}")
     if stop.matches is not None:
-        settings.append(f"at most {stop.matches:,} matches")
+        settings.append(f"at most {counted(stop.matches, 'match', 'matches')}")
     if stop.falls is not None:
-        settings.append(f"withdrawn after {stop.falls:,} disqualifications")
+        settings.append(f"withdrawn after {counted(stop.falls, 'disqualification')}")
     if source.plan.scoring == "formula-one":
         settings.append("Formula One scoring")
     title = _TITLES.get(form.kind, form.kind)

@@ -71,7 +71,7 @@ export function countOf(n, one, many = `${one}s`) {
 export function number(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number" || !Number.isFinite(value)) return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e15) return minus(value.toLocaleString("en"));
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return minus((value + 0).toLocaleString("en")); // -0 + 0 is 0
   return minus(String(Number(value.toPrecision(digits))));
 }
 
