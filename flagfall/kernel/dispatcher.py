@@ -48,7 +48,8 @@ class EventDispatcher:
         paced: the match is at real-time pace.
 
     Attributes:
-        sink_failed: called with what a sink raised.
+        sink_failed: called with what a sink raised, in the middle of what the caller of the dispatcher does:
+            it must neither complete nor withdraw a turn.
         has_sinks: there are sinks.
         has_event_sinks: there are sinks that take every turn as an event, when it is played.
         held: the plain turns that are held back, five values each: time on the match's clock,
@@ -75,7 +76,7 @@ class EventDispatcher:
     )
 
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
-        self.sink_failed: Callable[[Exception], None] = ignore
+        self.sink_failed: Callable[[BaseException], None] = ignore
         self.has_sinks: bool = bool(sinks)
         self._origin_ns = origin_ns
         self._solo = solo
@@ -102,7 +103,9 @@ class EventDispatcher:
         for take in takers:
             try:
                 take(what)
-            except Exception as error:  # noqa: BLE001 - it must not strike the agent whose turn it is
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it must not strike the agent whose turn it is
                 self.sink_failed(error)
 
     def close(self) -> None:
@@ -149,9 +152,9 @@ class EventDispatcher:
 
     def end_turn(self) -> None:
         """Record the turn, which is complete, in seat order."""
-        for number in sorted(self._turn):
-            self.dispatch(self._turn[number])
-        self._turn.clear()
+        turn, self._turn = self._turn, {}
+        for number in sorted(turn):
+            self.dispatch(turn[number])
 
     def forget_turn(self) -> None:
         """Drop the records of a turn that was withdrawn."""

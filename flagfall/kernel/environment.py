@@ -46,7 +46,7 @@ from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
 from flagfall.kernel.spaces import spaces_of
-from flagfall.timing import TimeControl, Timekeeper
+from flagfall.timing import Deadline, TimeControl, Timekeeper
 
 
 @attrs.frozen
@@ -72,6 +72,7 @@ class Environment:
 
     __slots__ = (
         "_control_text",
+        "_deadlines",
         "_dispatcher",
         "_fault",
         "_keeper",
@@ -103,8 +104,10 @@ class Environment:
         if setup.sinks:
             self._dispatcher.sink_failed = self._sink_failed
         self._referee = Referee(self._dispatcher, keeper.now, origin_ns=self._origin_ns, steps=setup.steps)
+        self._deadlines: list[Deadline] = []
         if tick_ns is not None:  # a tick comes after the limits of all seats
-            self._referee.pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
+            self._referee.pace = pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
+            self._deadlines.append(pace)
         self._turns = AsyncReferee(self._referee)
         self._control_text = str(setup.control)
         self._seating = Seating(
@@ -119,6 +122,9 @@ class Environment:
         self._notes = TurnNotes(self._dispatcher, self._referee)
         for seat in self._seating.seats:
             seat.keep_note = self._notes.take
+            self._deadlines.append(seat.clock)
+        for deadline in self._deadlines:
+            deadline.on_error = self._deadline_failed
         self._scheduling = Scheduling(setup.scheduler, self._scheduler_failed)
         # The number of turns before the last task, -1 before the first.
         self._turns_before = -1
@@ -361,11 +367,14 @@ class Environment:
         self._referee.stop("stopped")
         self._scheduling.cancel()
 
-    def _sink_failed(self, error: Exception) -> None:
+    def _sink_failed(self, error: BaseException) -> None:
         if isinstance(error, HostFault):
             self._void_for(error)
         else:
             self._void(f"a sink failed: {error!r}", error)
+
+    def _deadline_failed(self, error: BaseException) -> None:
+        self._void(f"at a deadline: {type(error).__name__}: {error}", error)
 
     def _scheduler_failed(self, error: Exception | SystemExit) -> None:
         self._void(f"task scheduler: {type(error).__name__}: {error}", error)
@@ -403,6 +412,8 @@ class Environment:
 
     def _release(self) -> None:
         """Undo the links between the parts, so that they are freed at once and not by the collector."""
+        for deadline in self._deadlines:
+            deadline.on_error = None
         self._seating.release()
         self._turns.release()
         self._scheduling.release()

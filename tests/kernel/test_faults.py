@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.events import MatchEnded, TaskEnded, TaskStarted
+from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import StepResult
 from flagfall.recording.journal.writer import Journal, read_journal
 from flagfall.timing import MS, VirtualClock
@@ -105,6 +105,94 @@ def test_a_sink_that_raises_voids_the_match_and_the_others_hear_all(after: int):
     with pytest.raises(HostFault):
         play(CountTask(3), Sleeper(0.01), into=Played(), sinks=[bad, later.append])
     assert isinstance(later[-1], MatchEnded)
+
+
+@pytest.mark.parametrize("clock", [None, VirtualClock()], ids=["wall", "virtual"])
+@pytest.mark.parametrize("seconds", [0.2, 0.02], ids=["a deadline", "a reply"])
+def test_a_turn_that_no_journal_can_hold_voids_its_own_match_alone(
+    seconds: float, clock: VirtualClock | None, tmp_path: Path
+):
+    class ShowsObjects(TogetherTask):
+        def reset(self, _seed: int) -> Any:
+            return dict.fromkeys(self.players, object())
+
+    path = tmp_path / "run.jsonl"
+    bad, other, faults = Played(), Played(), list[HostFault]()
+
+    async def play_bad() -> None:
+        try:
+            agents = Sleeper(0.0), Sleeper(seconds)
+            await play_here(ShowsObjects(), *agents, control="act=50ms/60s", into=bad, sinks=[Journal(path)])
+        except HostFault as fault:
+            faults.append(fault)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(play_bad)
+            await play_here(CountTask(5), Sleeper(0.03), control="act=60s", into=other)
+
+    trio.run(main, clock=clock)
+    assert [f"journal {path}: turn 0 cannot be written" in str(fault) for fault in faults] == [True]
+    assert bad.disqualified == []
+    assert other.verdicts() == ["on time"] * 5
+    *_, ended = read_journal(path)
+    assert isinstance(ended, MatchEnded)
+    assert ended.reason == "void"
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), asyncio.CancelledError()], ids=repr)
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("seats", [1, 2])
+def test_a_turn_in_which_a_sink_fails_is_over_for_everybody(seats: int, crashes: bool, error: BaseException):
+    def fail_once(event: Any) -> None:
+        if isinstance(event, TurnPlayed) and event.turn == 1 and not failed:
+            failed.append(event)
+            raise error
+
+    class Crashes(Sleeper):
+        def close(self) -> None:
+            if crashes:
+                raise ValueError("after the end")
+
+    failed: list[TurnPlayed] = []
+    task = CountTask(3) if seats == 1 else TogetherTask(seats, 3)
+    fault, played = void(task, *(Crashes(0.01) for _ in range(seats)), sinks=[fail_once])
+    assert fault.__cause__ is error
+    assert len(task.taken) == 2
+    assert [(turn.turn, turn.seat) for turn in played.turns] == [(n, s) for n in (0, 1) for s in range(seats)]
+    assert [end.steps for end in played.events if isinstance(end, TaskEnded)] == [2]
+    assert played.events[-1].turns == 2
+    assert {seat.reason for seat in played.disqualified} <= {"crashed"}
+    assert len(played.disqualified) == seats * crashes
+
+
+@pytest.mark.parametrize("clock", [None, VirtualClock()], ids=["wall", "virtual"])
+def test_what_breaks_at_a_deadline_voids_its_own_match_alone(clock: VirtualClock | None):
+    class BrokenHost:
+        kind = "task"
+        name = "broken"
+
+        async def run(self, seat: Any, _briefing: Any) -> None:
+            def absence() -> None:
+                raise SystemExit("no idea")
+
+            seat.absence = absence
+            await trio.sleep_forever()
+
+    bad, other = Played(), Played()
+
+    async def play_bad() -> None:
+        with pytest.raises(HostFault, match="SystemExit: no idea"):
+            await play_here(CountTask(), BrokenHost(), control="start=50ms", into=bad)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(play_bad)
+            await play_here(CountTask(5), Sleeper(0.03), control="act=60s", into=other)
+
+    trio.run(main, clock=clock)
+    assert bad.events[-1].reason == "void"
+    assert other.verdicts() == ["on time"] * 5
 
 
 class Writer:
