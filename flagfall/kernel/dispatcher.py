@@ -88,10 +88,14 @@ class EventDispatcher:
         self.held: list[Any] | None = [] if takers else None
         self.first_held: int = 0
         self.add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
-        for taker in takers:
-            taker.set_flush(self.flush_held)
         self._turn: dict[int, TurnPlayed] = {}
         self._incidents: list[Incident] = []
+
+    def begin(self) -> None:
+        """Prepare the sinks that take batches for this match."""
+        for sink in self._sinks:
+            if self.held is not None and is_batch_sink(sink):
+                sink.set_flush(self.flush_held)
 
     def dispatch(self, event: Event) -> None:
         """Pass an event to every sink; a failure of a sink is reported to the environment."""

@@ -140,9 +140,10 @@ class Environment:
 
         Raises:
             HostFault: something other than an agent failed; the records so far stay.
-            UsageError: a host cannot play its agent as asked.
+            UsageError: a host cannot play its agent as asked, or a sink takes no match any more.
         """
         try:
+            self._attach_sinks()
             if self._writers:
                 async with trio.open_nursery() as writers:
                     reason = await self._play(stop, header, writers)
@@ -163,7 +164,6 @@ class Environment:
         try:
             if writers is not None:
                 for sink in self._writers:
-                    sink.attach(self._referee.pause, self._keeper.real_work)
                     writers.start_soon(self._write, sink)
             if self._dispatcher.has_sinks or header:  # fields that do not exist are an error in any case
                 self._dispatcher.dispatch(
@@ -341,6 +341,17 @@ class Environment:
             "begun": begun,
             **header,
         }
+
+    def _attach_sinks(self) -> None:
+        """Prepare the sinks; where one refuses, or fails, none of them gets anything of the match."""
+        try:
+            for sink in self._writers:
+                sink.attach(self._referee.pause, self._keeper.real_work)
+        except UsageError:
+            raise
+        except Exception as error:
+            raise HostFault(f"a sink failed: {error!r}") from error
+        self._dispatcher.begin()
 
     async def _write(self, sink: WritingSink) -> None:
         """Run a writer, shielded: what was recorded is written even when the match is cancelled."""

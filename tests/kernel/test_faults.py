@@ -213,7 +213,6 @@ class Writer:
 
     def attach(self, pause: Any, _real_work: Any) -> None:
         self.pause = pause
-        self._maybe_fail("attach")
 
     async def run(self) -> None:
         self._maybe_fail("run")
@@ -233,7 +232,20 @@ class Writer:
             raise OSError(f"no room in {where}")
 
 
-@pytest.mark.parametrize("where", ["attach", "run", "drain"])
+@pytest.mark.parametrize("error", [OSError("no room"), UsageError("it is used already")], ids=repr)
+def test_a_writer_that_refuses_a_match_gets_nothing_of_it(error: Exception):
+    class Refuses(Writer):
+        def attach(self, _pause: Any, _real_work: Any) -> None:
+            raise error
+
+    task, writer = CountTask(), Refuses()
+    with pytest.raises((HostFault, UsageError)) as caught:
+        play(task, Sleeper(0.01), sinks=[writer])
+    assert error in {caught.value, caught.value.__cause__}
+    assert (writer.events, writer.finished.is_set(), task.taken) == ([], False, [])
+
+
+@pytest.mark.parametrize("where", ["run", "drain"])
 def test_a_writer_that_fails_voids_the_match(where: str):
     writer = Writer(where, pause_at=4)
     fault, _ = void(CountTask(30), Sleeper(0.01), sinks=[writer])

@@ -21,6 +21,7 @@ from flagfall.recording import Journal, JournalTruncated, read_journal
 from flagfall.recording.journal import file, writer
 from flagfall.recording.journal import format as layout
 from flagfall.recording.journal.format import BATCH_BYTES
+from flagfall.timing import VirtualClock
 
 NAMES = ["match.jsonl", "match.jsonl.zst"]
 
@@ -373,6 +374,50 @@ def test_no_file_descriptor_is_left(lab, tmp_path):
     with suppress(HostFault):
         lab.run(Journal("/dev/full"), lab.Tasks(lab.Echo()))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["one seat", "two seats"])
+def test_a_journal_object_records_one_match(lab, tmp_path, others):
+    record, second = Journal(tmp_path / "j"), Journal(tmp_path / "second")
+    tasks = lab.Tasks(lab.Duel() if others else lab.Echo())
+    agents = [lab.Dreamer] * (1 + others)
+    again = re.escape(f"journal {tmp_path / 'j'}: it records one match; make a Journal for each")
+    emitted: list[Any] = []
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lambda: lab.match(record, tasks, *agents, sinks=[emitted.append]))
+            while not emitted:
+                await trio.lowlevel.checkpoint()
+            for _ in range(2):  # while it is written, and afterwards
+                with pytest.raises(UsageError, match=again):
+                    await lab.match(record, lab.Tasks(lab.Echo()), lab.Guesser, sinks=[second])
+                await trio.sleep(100)
+
+    trio.run(main, clock=VirtualClock())
+    assert list(read_journal(tmp_path / "j")) == emitted
+    assert ending(tmp_path / "j").reason == "finished"
+    assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
+def test_a_file_that_is_written_already_is_left_to_its_match(lab, tmp_path, name, virtual):
+    path, link = tmp_path / name, tmp_path / f"link-{name}"
+    link.symlink_to(path)
+
+    async def main():
+        first = Journal(path)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lambda: lab.match(first, lab.Tasks(lab.Echo(10**9))))
+            while not path.exists():
+                await trio.lowlevel.checkpoint()
+            with pytest.raises(HostFault, match="another match is writing it"):
+                await lab.match(Journal(link), lab.Tasks(lab.Echo(20_000)))
+            nursery.cancel_scope.cancel()
+
+    trio.run(main, clock=VirtualClock() if virtual else None)
+    assert ending(path).reason == "stopped"
 
 
 # What cannot be written.
