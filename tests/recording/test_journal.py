@@ -20,6 +20,7 @@ from flagfall.kernel.dispatcher import HELD_TURNS
 from flagfall.recording import Journal, JournalTruncated, read_journal
 from flagfall.recording.journal import file, writer
 from flagfall.recording.journal import format as layout
+from flagfall.recording.journal.disk_thread import disk
 from flagfall.recording.journal.format import BATCH_BYTES
 from flagfall.timing import VirtualClock
 
@@ -338,6 +339,53 @@ def test_what_was_written_before_the_disk_was_full_is_sound(tmp_path):
     seen, _ = readable(path)
     assert seen
     assert path.read_bytes().splitlines()[-1].startswith(b'{"event":"seal"')
+
+
+def test_matches_end_where_no_thread_can_be_started(tmp_path):
+    program = (
+        "import resource, threading, trio\n"
+        "from flagfall import HostFault, VirtualClock, play\n"
+        "async def match(name):\n"
+        "    try:\n"
+        f"        await play('micro1', 'random', steps=100, journal={str(tmp_path)!r} + name)\n"
+        "    except HostFault as fault:\n"
+        "        print(fault)\n"
+        "async def main():\n"
+        "    async with trio.open_nursery() as nursery:\n"
+        "        for name in ('/a', '/b', '/c'):\n"
+        "            nursery.start_soon(match, name)\n"
+        "threading.stack_size(1 << 32)\n"  # more than the addresses that are left
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32))\n"
+        "trio.run(main, clock=VirtualClock())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.stderr == ""
+    assert sorted(done.stdout.splitlines()) == [
+        f"journal {tmp_path}/{name}: cannot be written: no thread for the disk (can't start new thread)"
+        for name in "abc"
+    ]
+
+
+def test_nobody_serves_the_disk_for_others_for_long():
+    served: list[str] = []
+
+    async def use(name, times):
+        for _ in range(times):
+            await disk().do(lambda: time.sleep(0.004))
+            served.append(name)
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(use, "first", 1)
+            for number in range(8):  # one after another, so that there is always one who waits
+                await trio.sleep(0.003)
+                nursery.start_soon(use, str(number), 25)
+
+    trio.run(main)
+    assert len(served) == 201
+    assert served.index("first") < 20
 
 
 @pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
