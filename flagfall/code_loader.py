@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["find_member", "load_module"]
+__all__ = ["check_file", "find_member", "load_module"]
 
 import importlib
 import importlib.util
@@ -48,9 +48,23 @@ def find_member(module: ModuleType, member: str, place: str) -> Any:
     return found
 
 
-def _from_file(path: Path, what: str) -> ModuleType:
+def check_file(path: Path, what: str) -> None:
+    """Check that there is a file.
+
+    Args:
+        path: the file.
+        what: the kind of thing that is looked for in it, for the message.
+
+    Raises:
+        UsageError: there is none; the message has similar names beside it.
+    """
     if not path.is_file():
-        raise UsageError(f"no such {what} file: {path}{suggest(path.name, _neighbours(path))}")
+        beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
+        raise UsageError(f"no such {what} file: {path}{suggest(path.name, beside)}")
+
+
+def _from_file(path: Path, what: str) -> ModuleType:
+    check_file(path, what)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # modules beside the file can be imported, as by `python file.py`
@@ -80,10 +94,6 @@ def _from_module(name: str, what: str) -> ModuleType:
         if isinstance(error, ModuleNotFoundError) and error.name is not None and name.startswith(error.name):
             raise UsageError(f"no module named {error.name!r} for {what} {name}") from None
         raise _import_failed(f"{what} {name}", error) from error
-
-
-def _neighbours(path: Path) -> list[str]:
-    return [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
 
 
 def _import_failed(place: str, error: BaseException) -> UsageError:

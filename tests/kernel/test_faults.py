@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import trio
 
+import flagfall
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.outcomes import MatchResult, StepResult
 from flagfall.recording.journal.writer import Journal, read_journal
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
@@ -293,6 +294,25 @@ def test_what_cannot_be_played_is_said_before():
     for control, agents in (("clock=cpu", [Sleeper(0)]), ("act=1s", [])):
         with pytest.raises(UsageError):
             play(CountTask(), *agents, control=control)
+
+
+@pytest.mark.parametrize("name", ["steps", "tick_ns"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", True, float("nan")], ids=repr)
+def test_a_number_of_steps_or_a_tick_that_cannot_be_is_said_before(name: str, value: Any):
+    task = CountTask(3)
+    with pytest.raises(UsageError, match=rf"{name}={value!r}: it must be a whole number, at least 1"):
+        play(task, Sleeper(0.01), **{name: value})
+    assert task.taken == []
+
+
+def test_playing_in_the_event_loop_of_asyncio_names_the_way_out():
+    with pytest.raises(UsageError, match=r"await asyncio.to_thread\(flagfall.run, \.\.\.\)"):
+        asyncio.run(flagfall.play("micro1", "random", steps=1))
+
+    async def main() -> MatchResult:
+        return await asyncio.to_thread(flagfall.run, "micro1", "random", steps=1)
+
+    assert asyncio.run(main()).turns == 1
 
 
 class Breaking:
