@@ -42,6 +42,7 @@ from flagfall.kernel.requests import (
 from flagfall.kernel.roles import SchedulerRole, TaskRole, is_task
 from flagfall.kernel.scheduling import Scheduling
 from flagfall.kernel.script import match_script
+from flagfall.kernel.seat import Seat
 from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
@@ -259,6 +260,9 @@ class Environment:
         if self._scheduling.is_cut:
             return self._referee.stopped
         if task is not None:
+            if all(seat.disqualified for seat in self._seating.seats):
+                self._referee.stop("seats")
+                return self._referee.stopped
             self._begin(task, request)
         return task
 
@@ -435,9 +439,22 @@ class Environment:
             reason=reason,
             turns=self._referee.turns,
             seats=tuple(
-                SeatReport(host.name, seat.disqualified, seat.reason_detail, seat.stats, seat.stderr_tail)
+                SeatReport(
+                    host.name,
+                    seat.disqualified,
+                    seat.reason_detail,
+                    seat.stats,
+                    seat.stderr_tail,
+                    self._lost_by(seat, reason),
+                )
                 for seat, host in seats
             ),
             tasks=tuple(self._task_stats.values()),
             elapsed_ns=self._keeper.now() - self._origin_ns,
         )
+
+    def _lost_by(self, seat: Seat, reason: str) -> str | None:
+        """Return why a seat loses the match: not by what broke when all turns were over."""
+        missed = seat.stats.absent or seat.stats.is_cut
+        is_decided = reason in {"finished", "steps"} and not missed and seat.disqualified != "late"
+        return None if is_decided else seat.disqualified

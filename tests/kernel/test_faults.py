@@ -405,6 +405,55 @@ def test_an_agent_that_breaks_between_tasks_does_not_leave_the_match_waiting():
     assert len(played.turns) == 1
 
 
+@pytest.mark.parametrize("after_ms", [30, 40, 50])
+def test_a_crash_costs_the_turn_that_was_taken_and_no_newer_one(after_ms: int):
+    """Turn 0 is late at 40 ms, so turn 1 waits from then on; at 40 ms the crash comes first."""
+
+    async def crashes(seat: Any) -> None:
+        await seat.turn()
+        await trio.sleep(after_ms / 1000)
+        raise ValueError("boom")
+
+    first = "late" if after_ms > 40 else "disqualified"
+    alone = play(CountTask(3), crashes)
+    assert (alone.reason, alone.verdicts()) == ("seats", [first])  # a turn that was not taken has no record
+    beside = play(TogetherTask(2, 3), crashes, Sleeper(0.0))
+    assert (beside.reason, beside.verdicts()) == ("finished", [first, "absent", "absent"])
+    for played in (alone, beside):
+        assert [(seat.at_ns // MS, seat.reason) for seat in played.disqualified] == [(after_ms, "crashed")]
+        assert played.result is not None
+        assert played.result.seats[0].lost_by == "crashed"
+
+
+@pytest.mark.parametrize("where", ["act", "result", "close"])
+@pytest.mark.parametrize("seats", [1, 2])
+def test_a_match_that_is_decided_is_not_lost_by_a_crash(seats: int, where: str):
+    class Breaks(Breaking):
+        async def act(self, observation: Any) -> int:
+            if observation == 2:
+                self._maybe("act")
+            return 1
+
+    task = CountTask(3) if seats == 1 else TogetherTask(2, 3)
+    played = play(task, Breaks(where, ValueError("boom")), *[Sleeper(0.0)] * (seats - 1))
+    assert played.result is not None
+    assert [seat.reason for seat in played.disqualified] == ["crashed"]
+    assert played.result.seats[0].disqualified == "crashed"
+    decided = where != "act"
+    assert played.result.seats[0].lost_by == (None if decided else "crashed")
+    assert played.reason == ("finished" if decided or seats == 2 else "seats")
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_crash_between_tasks_loses_those_that_follow(asynchronous: bool):
+    scheduler = ListScheduler([CountTask(2), CountTask(2)], asynchronous=asynchronous)
+    played = play(scheduler, Breaking("result", ValueError("boom")))
+    assert (played.reason, len(played.turns)) == ("seats", 2)
+    assert played.result is not None
+    assert played.result.seats[0].lost_by == "crashed"
+    assert sum(isinstance(event, TaskStarted) for event in played.events) == 1
+
+
 def test_a_long_run_of_absent_turns_needs_no_stack():
     task = InTurnTask([0, *[1] * 3000, 0])
 

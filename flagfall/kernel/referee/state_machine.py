@@ -271,6 +271,7 @@ class Referee:
         if self._phase != "act":
             self._count_answer()
         elif not is_untouched:
+            seat.stats.is_cut = True
             self._settle(seat, self._rules.nil, "disqualified", now_ns)
         elif self._in_play:  # as if the turn had been opened a moment later
             seat.stats.absent += 1
@@ -466,7 +467,7 @@ class Referee:
     def _end_request(self) -> None:
         if self._phase == "act":
             self._end_turn()
-        elif self._in_play:
+        elif self._in_play or self._phase == "result":  # after a result there may be nothing more to play
             self._hand_over(Value(dict(sorted(self._answers.items()))))
         else:
             self.stop("seats")
