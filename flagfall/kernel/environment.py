@@ -190,6 +190,7 @@ class Environment:
                 return "void", 0
             finally:
                 await self._seating.close(nursery)
+        raise HostFault("an agent in the event loop cancelled the nursery of its match")
 
     # The script.
 
