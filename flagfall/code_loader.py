@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["find_member", "load_module", "which_member"]
+__all__ = ["check_member", "find_member", "load_module", "which_member"]
 
 import ast
 import importlib
@@ -17,7 +17,12 @@ from typing import Any, Final
 from flagfall.errors import UsageError, suggest
 
 MAX_OUTLINE_BYTES: Final = 1024 * 1024
-"""Longer files are not searched for names, which are only for a message."""
+"""Longer files are not searched for names."""
+
+_MAKERS_OF_NAMES: Final = frozenset(
+    {"*", "__dict__", "__getattr__", "exec", "globals", "locals", "modules", "setattr", "vars"}
+)
+"""Names in a file that may give it objects whose names it does not contain."""
 
 
 def load_module(place: str, what: str) -> ModuleType:
@@ -61,18 +66,55 @@ def which_member(file: str, methods: Collection[str], *, bare: bool = False) -> 
         methods: a class that is looked for has one of these; without such a class, functions are named.
         bare: functions without an argument are looked for as well.
     """
-    names = _outline(Path(file), methods, bare=bare)
+    names = _outline(_parsed(Path(file)), methods, bare=bare)
     return f"write {' or '.join(f'{file}:{name}' for name in names or ['Name'])}"
 
 
-def _outline(path: Path, methods: Collection[str], *, bare: bool) -> list[str]:
-    """Return the public classes with one of these methods, and if there are none, the public functions."""
+def check_member(file: str, member: str, what: str, methods: Collection[str]) -> None:
+    """Check that a file may have an object; what it does when it is imported is not known.
+
+    Args:
+        file: a path that ends in `.py`.
+        member: the object's name in it, possibly with dots.
+        what: what the object is, for the message.
+        methods: see `which_member`.
+
+    Raises:
+        UsageError: there is no such file, or the name stands nowhere in it.
+    """
+    path, name = Path(file), member.partition(".")[0]
+    _check_file(path, what)
+    tree = _parsed(path)
+    if tree is None:
+        return
+    names = {text for node in ast.walk(tree) for text in _names_of(node)}
+    if name not in names and not names & _MAKERS_OF_NAMES:
+        raise UsageError(f"{path} has no {name!r}{suggest(name, _outline(tree, methods, bare=False))}")
+
+
+def _names_of(node: ast.AST) -> list[str]:
+    """Return the names that a node of a syntax tree contains itself."""
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).partition(".")[0]]
+    fields = (getattr(node, field, None) for field in ("id", "name", "attr", "rest"))
+    return [text for text in fields if isinstance(text, str)]
+
+
+def _parsed(path: Path) -> ast.Module | None:
+    """Return the syntax tree of a file; `None` for one that is too long, or is no Python."""
     if not path.is_file():  # a pipe would block
-        return []
+        return None
     try:
         with path.open("rb") as source:
-            tree = ast.parse(source.read(MAX_OUTLINE_BYTES))
+            text = source.read(MAX_OUTLINE_BYTES + 1)
+            return ast.parse(text) if len(text) <= MAX_OUTLINE_BYTES else None
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _outline(tree: ast.Module | None, methods: Collection[str], *, bare: bool) -> list[str]:
+    """Return the public classes with one of these methods, and if there are none, the public functions."""
+    if tree is None:
         return []
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     public = [
@@ -89,9 +131,14 @@ def _outline(path: Path, methods: Collection[str], *, bare: bool) -> list[str]:
     ]
 
 
-def _from_file(path: Path, what: str) -> ModuleType:
+def _check_file(path: Path, what: str) -> None:
     if not path.is_file():
-        raise UsageError(f"no such {what} file: {path}{suggest(path.name, _neighbours(path))}")
+        beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
+        raise UsageError(f"no such {what} file: {path}{suggest(path.name, beside)}")
+
+
+def _from_file(path: Path, what: str) -> ModuleType:
+    _check_file(path, what)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # modules beside the file can be imported, as by `python file.py`
@@ -121,10 +168,6 @@ def _from_module(name: str, what: str) -> ModuleType:
         if isinstance(error, ModuleNotFoundError) and error.name is not None and name.startswith(error.name):
             raise UsageError(f"no module named {error.name!r} for {what} {name}") from None
         raise _import_failed(f"{what} {name}", error) from error
-
-
-def _neighbours(path: Path) -> list[str]:
-    return [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
 
 
 def _import_failed(place: str, error: BaseException) -> UsageError:

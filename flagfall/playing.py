@@ -16,6 +16,7 @@ from trio.lowlevel import in_trio_run, in_trio_task
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.process.visible import code_of, refuse_private
+from flagfall.agents.registry import check_agent_file
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.match import play_match
@@ -63,7 +64,7 @@ async def play(
         isolation: the isolation of agents in processes: `none`, `process`, `sandbox`, or an `Isolation` with
             other limits (`flagfall.agents.process.isolation`).
         seed: the root seed; everything random derives from it.
-        steps: the most turns of the match.
+        steps: the most turns of the match, at least 1.
         tick_ns: real-time pace: the environment moves at this interval in nanoseconds, and takes each agent's
             newest action. `None`: lock-step pace, the environment waits for the agents, within their time.
         journal: a file to record the match in, compressed if its name ends in `.zst`; or a `Journal`, which
@@ -72,14 +73,22 @@ async def play(
         stop: set it to end the match before its next turn.
 
     Raises:
-        UsageError: an argument is invalid; nothing was played or written.
+        UsageError: an argument is invalid, or the event loop is not trio's; nothing was played or written.
         HostFault: a task, a sink or the disk failed; what was recorded until then stays.
     """
+    if not in_trio_task():
+        raise UsageError(
+            "flagfall.play needs the event loop of trio; in asyncio, write:"
+            " await asyncio.to_thread(flagfall.run, ...)"
+        )
     control = time_control if isinstance(time_control, TimeControl) else TimeControl.parse(time_control)
     built, header = build_scheduler(tasks, scheduler, steps)
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
     kept = isolation if isinstance(isolation, Isolation) else Isolation(isolation)
     several = isinstance(agents, Sequence) and not isinstance(agents, str)
+    for agent in agents if several else [agents]:
+        if isinstance(agent, str):
+            check_agent_file(agent)
     hosts = [
         host_agent(agent, "task" if virtual and host is None else host, isolation=kept)
         for agent in (agents if several else [agents])

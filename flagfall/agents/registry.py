@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["load_agent", "make_human"]
+__all__ = ["check_agent_file", "load_agent", "make_human"]
 
 import inspect
 import time
@@ -12,7 +12,7 @@ from flagfall.agents.agent import adapt, check_arguments
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples.registry import SAMPLES
 from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
-from flagfall.code_loader import find_member, load_module, which_member
+from flagfall.code_loader import check_member, find_member, load_module, which_member
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.option_text import parse_text
@@ -35,6 +35,20 @@ _OTHER_NAMES: Final = (
 
 _METHODS: Final = frozenset({"act", "reply", "next", "run"})
 """Methods of which an agent has at least one (`flagfall.agents.agent`)."""
+
+
+def check_agent_file(text: str) -> None:
+    """Check that the file of an agent may have it, without importing the file.
+
+    Args:
+        text: the text of an agent, of any form; only one that names a file is checked.
+
+    Raises:
+        UsageError: there is no such file, or the name of the agent stands nowhere in it.
+    """
+    spec = AgentSpec.parse(text)
+    if spec.is_file:
+        check_member(spec.target, spec.member, "agent", _METHODS)
 
 
 def load_agent(spec: AgentSpec | str) -> Any:

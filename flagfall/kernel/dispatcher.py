@@ -48,7 +48,8 @@ class EventDispatcher:
         paced: the match is at real-time pace.
 
     Attributes:
-        sink_failed: called with what a sink raised.
+        sink_failed: called with what a sink raised, in the middle of what the caller of the dispatcher does:
+            it must neither complete nor withdraw a turn.
         has_sinks: there are sinks.
         has_event_sinks: there are sinks that take every turn as an event, when it is played.
         held: the plain turns that are held back, five values each: time on the match's clock,
@@ -75,7 +76,7 @@ class EventDispatcher:
     )
 
     def __init__(self, sinks: Sequence[Sink], origin_ns: int, *, solo: bool, paced: bool) -> None:
-        self.sink_failed: Callable[[Exception], None] = ignore
+        self.sink_failed: Callable[[BaseException], None] = ignore
         self.has_sinks: bool = bool(sinks)
         self._origin_ns = origin_ns
         self._solo = solo
@@ -87,10 +88,14 @@ class EventDispatcher:
         self.held: list[Any] | None = [] if takers else None
         self.first_held: int = 0
         self.add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
-        for taker in takers:
-            taker.set_flush(self.flush_held)
         self._turn: dict[int, TurnPlayed] = {}
         self._incidents: list[Incident] = []
+
+    def begin(self) -> None:
+        """Prepare the sinks that take batches for this match."""
+        for sink in self._sinks:
+            if self.held is not None and is_batch_sink(sink):
+                sink.set_flush(self.flush_held)
 
     def dispatch(self, event: Event) -> None:
         """Pass an event to every sink; a failure of a sink is reported to the environment."""
@@ -102,7 +107,9 @@ class EventDispatcher:
         for take in takers:
             try:
                 take(what)
-            except Exception as error:  # noqa: BLE001 - it must not strike the agent whose turn it is
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it must not strike the agent whose turn it is
                 self.sink_failed(error)
 
     def close(self) -> None:
@@ -149,9 +156,9 @@ class EventDispatcher:
 
     def end_turn(self) -> None:
         """Record the turn, which is complete, in seat order."""
-        for number in sorted(self._turn):
-            self.dispatch(self._turn[number])
-        self._turn.clear()
+        turn, self._turn = self._turn, {}
+        for number in sorted(turn):
+            self.dispatch(turn[number])
 
     def forget_turn(self) -> None:
         """Drop the records of a turn that was withdrawn."""

@@ -42,11 +42,12 @@ from flagfall.kernel.requests import (
 from flagfall.kernel.roles import SchedulerRole, TaskRole, is_task
 from flagfall.kernel.scheduling import Scheduling
 from flagfall.kernel.script import match_script
+from flagfall.kernel.seat import Seat
 from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
 from flagfall.kernel.spaces import spaces_of
-from flagfall.timing import TimeControl, Timekeeper
+from flagfall.timing import Deadline, TimeControl, Timekeeper
 
 
 @attrs.frozen
@@ -72,6 +73,7 @@ class Environment:
 
     __slots__ = (
         "_control_text",
+        "_deadlines",
         "_dispatcher",
         "_fault",
         "_keeper",
@@ -103,8 +105,10 @@ class Environment:
         if setup.sinks:
             self._dispatcher.sink_failed = self._sink_failed
         self._referee = Referee(self._dispatcher, keeper.now, origin_ns=self._origin_ns, steps=setup.steps)
+        self._deadlines: list[Deadline] = []
         if tick_ns is not None:  # a tick comes after the limits of all seats
-            self._referee.pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
+            self._referee.pace = pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
+            self._deadlines.append(pace)
         self._turns = AsyncReferee(self._referee)
         self._control_text = str(setup.control)
         self._seating = Seating(
@@ -119,6 +123,9 @@ class Environment:
         self._notes = TurnNotes(self._dispatcher, self._referee)
         for seat in self._seating.seats:
             seat.keep_note = self._notes.take
+            self._deadlines.append(seat.clock)
+        for deadline in self._deadlines:
+            deadline.on_error = self._deadline_failed
         self._scheduling = Scheduling(setup.scheduler, self._scheduler_failed)
         # The number of turns before the last task, -1 before the first.
         self._turns_before = -1
@@ -134,9 +141,10 @@ class Environment:
 
         Raises:
             HostFault: something other than an agent failed; the records so far stay.
-            UsageError: a host cannot play its agent as asked.
+            UsageError: a host cannot play its agent as asked, or a sink takes no match any more.
         """
         try:
+            self._attach_sinks()
             if self._writers:
                 async with trio.open_nursery() as writers:
                     reason = await self._play(stop, header, writers)
@@ -157,7 +165,6 @@ class Environment:
         try:
             if writers is not None:
                 for sink in self._writers:
-                    sink.attach(self._referee.pause, self._keeper.real_work)
                     writers.start_soon(self._write, sink)
             if self._dispatcher.has_sinks or header:  # fields that do not exist are an error in any case
                 self._dispatcher.dispatch(
@@ -183,6 +190,7 @@ class Environment:
                 return "void", 0
             finally:
                 await self._seating.close(nursery)
+        raise HostFault("an agent in the event loop cancelled the nursery of its match")
 
     # The script.
 
@@ -253,6 +261,9 @@ class Environment:
         if self._scheduling.is_cut:
             return self._referee.stopped
         if task is not None:
+            if all(seat.disqualified for seat in self._seating.seats):
+                self._referee.stop("seats")
+                return self._referee.stopped
             self._begin(task, request)
         return task
 
@@ -336,6 +347,17 @@ class Environment:
             **header,
         }
 
+    def _attach_sinks(self) -> None:
+        """Prepare the sinks; where one refuses, or fails, none of them gets anything of the match."""
+        try:
+            for sink in self._writers:
+                sink.attach(self._referee.pause, self._keeper.real_work)
+        except UsageError:
+            raise
+        except Exception as error:
+            raise HostFault(f"a sink failed: {error!r}") from error
+        self._dispatcher.begin()
+
     async def _write(self, sink: WritingSink) -> None:
         """Run a writer, shielded: what was recorded is written even when the match is cancelled."""
         with trio.CancelScope(shield=True):
@@ -361,11 +383,14 @@ class Environment:
         self._referee.stop("stopped")
         self._scheduling.cancel()
 
-    def _sink_failed(self, error: Exception) -> None:
+    def _sink_failed(self, error: BaseException) -> None:
         if isinstance(error, HostFault):
             self._void_for(error)
         else:
             self._void(f"a sink failed: {error!r}", error)
+
+    def _deadline_failed(self, error: BaseException) -> None:
+        self._void(f"at a deadline: {type(error).__name__}: {error}", error)
 
     def _scheduler_failed(self, error: Exception | SystemExit) -> None:
         self._void(f"task scheduler: {type(error).__name__}: {error}", error)
@@ -403,6 +428,8 @@ class Environment:
 
     def _release(self) -> None:
         """Undo the links between the parts, so that they are freed at once and not by the collector."""
+        for deadline in self._deadlines:
+            deadline.on_error = None
         self._seating.release()
         self._turns.release()
         self._scheduling.release()
@@ -413,9 +440,22 @@ class Environment:
             reason=reason,
             turns=self._referee.turns,
             seats=tuple(
-                SeatReport(host.name, seat.disqualified, seat.reason_detail, seat.stats, seat.stderr_tail)
+                SeatReport(
+                    host.name,
+                    seat.disqualified,
+                    seat.reason_detail,
+                    seat.stats,
+                    seat.stderr_tail,
+                    self._lost_by(seat, reason),
+                )
                 for seat, host in seats
             ),
             tasks=tuple(self._task_stats.values()),
             elapsed_ns=self._keeper.now() - self._origin_ns,
         )
+
+    def _lost_by(self, seat: Seat, reason: str) -> str | None:
+        """Return why a seat loses the match: not by what broke when all turns were over."""
+        missed = seat.stats.absent or seat.stats.is_cut
+        is_decided = reason in {"finished", "steps"} and not missed and seat.disqualified != "late"
+        return None if is_decided else seat.disqualified

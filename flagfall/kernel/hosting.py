@@ -5,23 +5,18 @@ from __future__ import annotations
 __all__ = [
     "AgentHost",
     "Briefing",
-    "ForcingHost",
     "HostKind",
     "LocalHostKind",
     "SharingHost",
-    "is_forcing",
     "is_sharing",
 ]
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
 if TYPE_CHECKING:
-    from trio import CancelScope
-    from trio.lowlevel import Task
-
     from flagfall.kernel.seat import Seat
     from flagfall.kernel.spaces import Spaces
 
@@ -107,26 +102,3 @@ def is_sharing(host: object) -> TypeGuard[SharingHost]:
         host: any host.
     """
     return hasattr(host, "warm_up")
-
-
-class ForcingHost(Protocol):
-    """A host whose agent runs in the task of `run`, and may ignore its cancellation there."""
-
-    def force_end(self, task: Task, scope: CancelScope) -> Coroutine[Any, Any, None]:
-        """End the agent by force; started in a task of its own when the agent is stopped.
-
-        It goes on until it is cancelled, which is when the agent has ended.
-
-        Args:
-            task: the task in which `run` was called.
-            scope: the cancelled scope in which it was called.
-        """
-
-
-def is_forcing(host: object) -> TypeGuard[ForcingHost]:
-    """Return whether a host can end its agent by force.
-
-    Args:
-        host: any host.
-    """
-    return hasattr(host, "force_end")

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["play_match"]
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import trio
@@ -39,8 +40,8 @@ async def play_match(
         hosts: one for each seat.
         control: the time control of every seat.
         seed: the root seed.
-        steps: the match is cut after this many turns; `None` for no limit.
-        tick_ns: real-time pace: the time between two moves of the world. `None`: lock-step pace.
+        steps: the match is cut after this many turns, at least 1; `None` for no limit.
+        tick_ns: real-time pace: the time between two moves of the world, at least 1. `None`: lock-step pace.
         sinks: get every event.
         stop: when it is set, the match ends before the next turn, with reason `stopped`.
         header: fields of `MatchStarted` that say how to build the match again.
@@ -53,6 +54,8 @@ async def play_match(
     keeper.enter()
     try:
         _check(hosts, control, virtual=keeper.virtual)
+        _check_count("steps", steps)
+        _check_count("tick_ns", tick_ns)
         setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks)
         return await Environment(setup, keeper).play(stop, dict(header or {}))
     finally:
@@ -69,3 +72,8 @@ def _check(hosts: Sequence[AgentHost], control: TimeControl, *, virtual: bool) -
         raise UsageError("clock=cpu counts real time: it needs the wall clock, not the virtual one")
     if not hosts:
         raise UsageError("a match needs at least one agent")
+
+
+def _check_count(name: str, value: Any) -> None:
+    if value is not None and (type(value) is bool or not isinstance(value, Integral) or int(value) < 1):
+        raise UsageError(f"{name}={value!r}: it must be a whole number, at least 1, or None")

@@ -80,6 +80,7 @@ class SeatStats:
         start_ns: time from the beginning to its answer to `start`.
         illegal_note: the first illegal action and what would have been legal, as text; empty without one.
         noted: sums of the numbers in the agent's notes, by name (`flagfall.kernel.notes`).
+        is_cut: it was disqualified in a turn.
     """
 
     reward: float = 0
@@ -95,6 +96,7 @@ class SeatStats:
     start_ns: int = 0
     illegal_note: str = ""
     noted: dict[str, float] = attrs.Factory(dict)
+    is_cut: bool = False
 
 
 @attrs.define
@@ -136,6 +138,8 @@ class SeatReport:
         detail: details of that for the agent's author.
         stats: counts and times.
         stderr_tail: the end of its standard error, where its host has one of its own.
+        lost_by: why it loses the match: `disqualified`, or `None` if all turns of the match were over before,
+            and it was not for being late.
     """
 
     agent: str
@@ -143,6 +147,7 @@ class SeatReport:
     detail: str
     stats: SeatStats
     stderr_tail: str = ""
+    lost_by: str | None = attrs.field(default=attrs.Factory(lambda self: self.disqualified, takes_self=True))
 
 
 @attrs.frozen

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 __all__ = ["Seating"]
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.kernel.hosting import AgentHost, Briefing, is_forcing
+from flagfall.kernel.hosting import AgentHost, Briefing
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.seeding import derive_seed
@@ -46,12 +46,10 @@ class Seating:
         "_agents_gone",
         "_agents_left",
         "_control_text",
-        "_forcing",
         "_hosts",
         "_ledger",
-        "_nursery",
         "_referee",
-        "_running",
+        "_scopes",
         "_seed",
         "_void",
         "seats",
@@ -73,10 +71,8 @@ class Seating:
         self._ledger = keeper.ledger
         self._referee = referee
         self._void = void
-        self._nursery: trio.Nursery | None = None
-        # By seat, while its agent runs: its scope and its task; and the scope of what ends it by force.
-        self._running: list[tuple[trio.CancelScope, trio.lowlevel.Task] | None] = [None] * len(hosts)
-        self._forcing: dict[int, trio.CancelScope] = {}
+        # By seat, while its agent runs.
+        self._scopes: list[trio.CancelScope | None] = [None] * len(hosts)
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
         self.seats: list[Seat] = [Seat(number, control, keeper, referee) for number in range(len(hosts))]
@@ -86,7 +82,6 @@ class Seating:
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start the agents in a nursery."""
-        self._nursery = nursery
         for seat, host in zip(self.seats, self._hosts, strict=True):
             nursery.start_soon(self._run, seat, host, name=f"seat {seat.number}: {host.name}")
 
@@ -103,12 +98,9 @@ class Seating:
         finally:
             if nursery.child_tasks:
                 nursery.cancel_scope.cancel()
-            for seat in self.seats:
-                self._force_end(seat.number)
 
     def release(self) -> None:
         """Let go of the match, which is over."""
-        self._nursery = None
         self._void = ignore
         for seat in self.seats:
             seat.release()
@@ -130,13 +122,11 @@ class Seating:
         self._ledger.register(task, seat.clock)
         try:
             with trio.CancelScope() as scope:
-                self._running[seat.number] = scope, task
+                self._scopes[seat.number] = scope
                 try:
                     await host.run(seat, self._briefing(seat))
                 finally:
-                    self._running[seat.number] = None
-                    if seat.number in self._forcing:
-                        self._forcing[seat.number].cancel()
+                    self._scopes[seat.number] = None
         except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
             self._void(fault)
         except AgentFault as fault:
@@ -167,24 +157,9 @@ class Seating:
         )
 
     def _stop_agent(self, number: int) -> None:
-        running = self._running[number]
-        if running is not None:
-            running[0].cancel()
-            self._force_end(number)
-
-    def _force_end(self, number: int) -> None:
-        """Let the host of an agent that is stopped end it by force, if it can, until the agent has ended."""
-        host, running = self._hosts[number], self._running[number]
-        if running is None or number in self._forcing or not is_forcing(host):
-            return
-        scope, task = running
-        forcing = self._forcing[number] = trio.CancelScope(shield=True)
-        if self._nursery is not None:
-            self._nursery.start_soon(self._run_force, host.force_end(task, scope), forcing)
-
-    async def _run_force(self, force: Coroutine[Any, Any, None], forcing: trio.CancelScope) -> None:
-        with forcing:
-            await force
+        scope = self._scopes[number]
+        if scope is not None:
+            scope.cancel()
 
     def _find_blocker(self) -> int | None:
         last = self._ledger.last

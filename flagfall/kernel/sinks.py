@@ -51,6 +51,9 @@ class WritingSink(Protocol):
         Args:
             pause: asks the match to wait for `drain` before the next turn.
             real_work: a context for waiting for a disk or a thread: no virtual time passes in it.
+
+        Raises:
+            UsageError: it takes no match any more; nothing is played or recorded.
         """
 
     async def run(self) -> None:

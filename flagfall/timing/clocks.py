@@ -90,9 +90,7 @@ class VirtualClock(trio.abc.Clock):
             self._advance(max(self.now_ns, at_ns), deadline)
             return 0
         self._advance(due_ns, due_ns / _NS)
-        entry = self.deadlines.pop_due(due_ns)
-        if entry is not None:
-            entry.fire(due_ns)
+        self.deadlines.fire_next(due_ns)
         return 0
 
     def _advance(self, now_ns: int, seconds: float) -> None:

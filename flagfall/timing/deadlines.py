@@ -32,14 +32,16 @@ class Deadline:
         armed_ns: where it stands in the deadlines; `NEVER_NS` while it does not.
         rank: of deadlines at one time, the lower comes first; so what happens at one moment does not
             depend on the order in which a loop ran the tasks that made them.
+        on_error: called with what `fire` raises; `None`: it is raised by the queue.
     """
 
-    __slots__ = ("armed_ns", "due_ns", "rank")
+    __slots__ = ("armed_ns", "due_ns", "on_error", "rank")
 
     def __init__(self, rank: int = 0) -> None:
         self.rank: int = rank
         self.due_ns: int = NEVER_NS
         self.armed_ns: int = NEVER_NS
+        self.on_error: Callable[[BaseException], None] | None = None
 
     def fire(self, now_ns: int) -> None:
         """Act on the time that has come; the deadline is not in the queue any more.
@@ -124,3 +126,24 @@ class DeadlineQueue:
             return None
         entry.armed_ns = NEVER_NS
         return entry
+
+    def fire_next(self, now_ns: int) -> bool:
+        """Fire the earliest deadline whose time has come; return whether there was one.
+
+        Args:
+            now_ns: the present time.
+
+        Raises:
+            BaseException: what a deadline without `on_error` raises. All matches of a loop have one queue, so
+                a deadline of a match hands its errors to that match.
+        """
+        entry = self.pop_due(now_ns)
+        if entry is None:
+            return False
+        try:
+            entry.fire(now_ns)
+        except BaseException as error:
+            if entry.on_error is None:
+                raise
+            entry.on_error(error)
+        return True

@@ -150,11 +150,10 @@ class Timekeeper:
         Args:
             slice_ns: time after which the rest waits for the next pass, too.
         """
-        pop_due, now = self.deadlines.pop_due, self.now
+        fire_next, now = self.deadlines.fire_next, self.now
         now_ns = now()
         until_ns = now_ns + slice_ns
-        while (entry := pop_due(now_ns)) is not None:
-            entry.fire(now_ns)
+        while fire_next(now_ns):
             if now() >= until_ns:
                 break
 

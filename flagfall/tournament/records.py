@@ -59,7 +59,8 @@ class SeatRecord:
         agent: name in the plan.
         score: see `seat_scores`.
         reward: sum of all rewards.
-        fell: reason of the disqualification; `None` for a seat that was not disqualified.
+        fell: reason of the disqualification; `None` for a seat that was not disqualified, or only when all
+            turns of the match were over (`flagfall.kernel.outcomes.SeatReport.lost_by`).
         turns: turns that were judged.
         late: turns for which the agent was late.
         illegal: turns answered with an action outside the action space.

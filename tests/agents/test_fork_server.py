@@ -25,7 +25,7 @@ from flagfall.agents.process.supervisor import descendants, status_of
 from flagfall.events import SeatReady
 from flagfall.timing import MS
 from tests.agents.test_isolation import KILLED_HOST, is_there, wait_until
-from tests.fakes import CountTask, Played, play_here
+from tests.fakes import CountTask, Played, TogetherTask, play_here
 
 CONTROL = "start=60s act=60s"
 
@@ -118,6 +118,15 @@ async def test_agents_that_play_at_once_share_a_server_and_nothing_else(tmp_path
     assert len({str(each["draws"][0]) for each in told}) == 3
     assert len({str(each["draws"][1]) for each in told}) == 3
     assert sorted(each["files"] for each in told) == [50, 1024, 1024]
+    assert not FORK_SERVERS.pids()
+
+
+async def test_one_host_that_plays_several_seats_and_matches_at_once_leaves_no_server(bot: Any):
+    host = bot(REPORTER)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(played, host)
+        nursery.start_soon(played, host)
+        nursery.start_soon(partial(play_here, TogetherTask(2, 3), host, host, control=CONTROL))
     assert not FORK_SERVERS.pids()
 
 

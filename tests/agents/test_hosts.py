@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,13 +17,15 @@ from typing import Any
 import pytest
 import trio
 
+import flagfall
 from flagfall.agents.hosts.command import CommandHost
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervised import STDERR_BYTES
 from flagfall.agents.process.supervisor import descendants
-from flagfall.agents.registry import load_agent
+from flagfall.agents.registry import check_agent_file, load_agent
+from flagfall.errors import UsageError
 from flagfall.events import SeatReady
 from flagfall.timing import MS
 from tests.fakes import NIL, CountTask, ListScheduler, Played, Sleeper, TogetherTask, play_here
@@ -235,6 +238,37 @@ async def test_helper_modules_stand_beside_the_agents_file(tmp_path: Path):
     )
     played = await play_here(CountTask(3), ProcessHost(f"{tmp_path / 'bot.py'}:act", "bot"), control=CONTROL)
     assert played.actions() == [10, 11, 12]
+
+
+@pytest.mark.parametrize("host", [None, "task", "thread", "process"])
+def test_an_agent_that_its_file_does_not_have_is_refused_before_the_match(tmp_path: Path, host: Any):
+    file = tmp_path / "bot.py"
+    file.write_text("class Bot:\n    def act(self, observation):\n        return 1\n")
+    for text, message in {
+        f"{file}:Bat": f"{file} has no 'Bat'; nearest: Bot",
+        f"{tmp_path}/bat.py:Bot": f"no such agent file: {tmp_path}/bat.py; nearest: bot.py",
+    }.items():
+        with pytest.raises(UsageError, match=re.escape(message)):
+            flagfall.run("micro1", text, host=host)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from math import *",
+        "globals().update(Bot=print)",
+        "def __getattr__(name):\n    return print",
+        "import math as Bot",
+        "for Bot in (print,):\n    pass",
+        "if True:\n    Bot = print",
+        "exec('Bot = print')",
+        "this is no Python",
+    ],
+)
+def test_a_file_that_may_have_the_agent_is_left_to_its_process(tmp_path: Path, code: str):
+    file = tmp_path / "bot.py"
+    file.write_text(code)
+    check_agent_file(f"{file}:Bot")
 
 
 async def test_an_agent_that_cannot_be_loaded_is_told_why(tmp_path: Path):

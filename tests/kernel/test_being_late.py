@@ -143,7 +143,9 @@ def test_being_late_outside_the_turns_is_being_out(phase: str):
             await trio.sleep(0.1 if phase == "result" else 0)
 
     played = play(CountTask(1), Slow(), control="start=100ms init=100ms result=100ms act=1s")
-    assert played.reason == "seats"
+    assert played.reason == ("finished" if phase == "result" else "seats")
+    assert played.result is not None
+    assert played.result.seats[0].lost_by == "late"
     assert [(f.reason, f.at_ns) for f in played.disqualified] == [("late", 100 * MS)]
     assert played.stats().late == 1
 
@@ -181,6 +183,44 @@ def test_bank_with_nil_runs_dry_and_the_agent_goes_on():
     played = play(CountTask(4), Sleeper(0.03), control="act=10ms/1s bank=25ms late=nil")
     assert played.verdicts()[:2] == ["on time", "late"]
     assert played.turns[1].spent_ns == 15 * MS
+
+
+@pytest.mark.parametrize(
+    ("control", "late_at_ms", "last"),
+    [
+        ("bank=50ms late=nil", [50] * 5, "late"),  # no time is left, not even for an answer at once
+        ("act=10ms bank=40ms late=nil", [50, 60], "on time"),
+        ("bank=50ms+10ms late=nil", [50, 60], "on time"),
+    ],
+)
+def test_with_nil_an_empty_bank_leaves_a_turn_its_free_time_and_the_increment(
+    control: str, late_at_ms: list[int], last: str
+):
+    played = play(CountTask(5), Sleeper(0.065, 0.0), control=control)
+    assert played.disqualified == []
+    lates = [turn for turn in played.turns if turn.verdict == "late"]
+    assert [turn.at_ns // MS for turn in lates] == late_at_ms
+    assert played.verdicts()[-1] == last
+
+
+@pytest.mark.parametrize("seats", [1, 2])
+@pytest.mark.parametrize("reply", [True, False], ids=["replies", "asks"])
+def test_what_comes_at_the_very_moment_of_a_deadline_is_late(seats: int, reply: bool):
+    """The agent is late with turn 0 at 40 ms, and comes back at 80 ms, when the time of turn 1 is over."""
+
+    async def returns(seat: Any) -> None:
+        await seat.turn()
+        await trio.sleep_until(0.08)
+        if reply:
+            seat.reply(5)
+        async for _turn in seat:
+            seat.reply(5)
+
+    task = CountTask(3) if seats == 1 else TogetherTask(2, 3)
+    played = play(task, returns, *[Sleeper(0.0)] * (seats - 1))
+    mine = [(turn.verdict, turn.at_ns // MS) for turn in played.turns if turn.seat == 0]
+    assert mine == [("late", 40), ("late", 80), ("on time", 80)]
+    assert played.actions() == [NIL, NIL, 5]
 
 
 def test_total_and_grace():

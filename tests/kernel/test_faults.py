@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
+import flagfall
 from flagfall.errors import HostFault, UsageError
-from flagfall.events import MatchEnded, TaskEnded, TaskStarted
-from flagfall.kernel.outcomes import StepResult
+from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.outcomes import MatchResult, StepResult
 from flagfall.recording.journal.writer import Journal, read_journal
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
@@ -107,6 +109,94 @@ def test_a_sink_that_raises_voids_the_match_and_the_others_hear_all(after: int):
     assert isinstance(later[-1], MatchEnded)
 
 
+@pytest.mark.parametrize("clock", [None, VirtualClock()], ids=["wall", "virtual"])
+@pytest.mark.parametrize("seconds", [0.2, 0.02], ids=["a deadline", "a reply"])
+def test_a_turn_that_no_journal_can_hold_voids_its_own_match_alone(
+    seconds: float, clock: VirtualClock | None, tmp_path: Path
+):
+    class ShowsObjects(TogetherTask):
+        def reset(self, _seed: int) -> Any:
+            return dict.fromkeys(self.players, object())
+
+    path = tmp_path / "run.jsonl"
+    bad, other, faults = Played(), Played(), list[HostFault]()
+
+    async def play_bad() -> None:
+        try:
+            agents = Sleeper(0.0), Sleeper(seconds)
+            await play_here(ShowsObjects(), *agents, control="act=50ms/60s", into=bad, sinks=[Journal(path)])
+        except HostFault as fault:
+            faults.append(fault)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(play_bad)
+            await play_here(CountTask(5), Sleeper(0.03), control="act=60s", into=other)
+
+    trio.run(main, clock=clock)
+    assert [f"journal {path}: turn 0 cannot be written" in str(fault) for fault in faults] == [True]
+    assert bad.disqualified == []
+    assert other.verdicts() == ["on time"] * 5
+    *_, ended = read_journal(path)
+    assert isinstance(ended, MatchEnded)
+    assert ended.reason == "void"
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), asyncio.CancelledError()], ids=repr)
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("seats", [1, 2])
+def test_a_turn_in_which_a_sink_fails_is_over_for_everybody(seats: int, crashes: bool, error: BaseException):
+    def fail_once(event: Any) -> None:
+        if isinstance(event, TurnPlayed) and event.turn == 1 and not failed:
+            failed.append(event)
+            raise error
+
+    class Crashes(Sleeper):
+        def close(self) -> None:
+            if crashes:
+                raise ValueError("after the end")
+
+    failed: list[TurnPlayed] = []
+    task = CountTask(3) if seats == 1 else TogetherTask(seats, 3)
+    fault, played = void(task, *(Crashes(0.01) for _ in range(seats)), sinks=[fail_once])
+    assert fault.__cause__ is error
+    assert len(task.taken) == 2
+    assert [(turn.turn, turn.seat) for turn in played.turns] == [(n, s) for n in (0, 1) for s in range(seats)]
+    assert [end.steps for end in played.events if isinstance(end, TaskEnded)] == [2]
+    assert played.events[-1].turns == 2
+    assert {seat.reason for seat in played.disqualified} <= {"crashed"}
+    assert len(played.disqualified) == seats * crashes
+
+
+@pytest.mark.parametrize("clock", [None, VirtualClock()], ids=["wall", "virtual"])
+def test_what_breaks_at_a_deadline_voids_its_own_match_alone(clock: VirtualClock | None):
+    class BrokenHost:
+        kind = "task"
+        name = "broken"
+
+        async def run(self, seat: Any, _briefing: Any) -> None:
+            def absence() -> None:
+                raise SystemExit("no idea")
+
+            seat.absence = absence
+            await trio.sleep_forever()
+
+    bad, other = Played(), Played()
+
+    async def play_bad() -> None:
+        with pytest.raises(HostFault, match="SystemExit: no idea"):
+            await play_here(CountTask(), BrokenHost(), control="start=50ms", into=bad)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(play_bad)
+            await play_here(CountTask(5), Sleeper(0.03), control="act=60s", into=other)
+
+    trio.run(main, clock=clock)
+    assert bad.events[-1].reason == "void"
+    assert other.verdicts() == ["on time"] * 5
+
+
 class Writer:
     """A sink that writes; `fails_in` says where it does not."""
 
@@ -125,7 +215,6 @@ class Writer:
 
     def attach(self, pause: Any, _real_work: Any) -> None:
         self.pause = pause
-        self._maybe_fail("attach")
 
     async def run(self) -> None:
         self._maybe_fail("run")
@@ -145,7 +234,20 @@ class Writer:
             raise OSError(f"no room in {where}")
 
 
-@pytest.mark.parametrize("where", ["attach", "run", "drain"])
+@pytest.mark.parametrize("error", [OSError("no room"), UsageError("it is used already")], ids=repr)
+def test_a_writer_that_refuses_a_match_gets_nothing_of_it(error: Exception):
+    class Refuses(Writer):
+        def attach(self, _pause: Any, _real_work: Any) -> None:
+            raise error
+
+    task, writer = CountTask(), Refuses()
+    with pytest.raises((HostFault, UsageError)) as caught:
+        play(task, Sleeper(0.01), sinks=[writer])
+    assert error in {caught.value, caught.value.__cause__}
+    assert (writer.events, writer.finished.is_set(), task.taken) == ([], False, [])
+
+
+@pytest.mark.parametrize("where", ["run", "drain"])
 def test_a_writer_that_fails_voids_the_match(where: str):
     writer = Writer(where, pause_at=4)
     fault, _ = void(CountTask(30), Sleeper(0.01), sinks=[writer])
@@ -193,6 +295,25 @@ def test_what_cannot_be_played_is_said_before():
     for control, agents in (("clock=cpu", [Sleeper(0)]), ("act=1s", [])):
         with pytest.raises(UsageError):
             play(CountTask(), *agents, control=control)
+
+
+@pytest.mark.parametrize("name", ["steps", "tick_ns"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", True, float("nan")], ids=repr)
+def test_a_number_of_steps_or_a_tick_that_cannot_be_is_said_before(name: str, value: Any):
+    task = CountTask(3)
+    with pytest.raises(UsageError, match=rf"{name}={value!r}: it must be a whole number, at least 1"):
+        play(task, Sleeper(0.01), **{name: value})
+    assert task.taken == []
+
+
+def test_playing_in_the_event_loop_of_asyncio_names_the_way_out():
+    with pytest.raises(UsageError, match=r"await asyncio.to_thread\(flagfall.run, \.\.\.\)"):
+        asyncio.run(flagfall.play("micro1", "random", steps=1))
+
+    async def main() -> MatchResult:
+        return await asyncio.to_thread(flagfall.run, "micro1", "random", steps=1)
+
+    assert asyncio.run(main()).turns == 1
 
 
 class Breaking:
@@ -285,6 +406,55 @@ def test_an_agent_that_breaks_between_tasks_does_not_leave_the_match_waiting():
     assert len(played.turns) == 1
 
 
+@pytest.mark.parametrize("after_ms", [30, 40, 50])
+def test_a_crash_costs_the_turn_that_was_taken_and_no_newer_one(after_ms: int):
+    """Turn 0 is late at 40 ms, so turn 1 waits from then on; at 40 ms the crash comes first."""
+
+    async def crashes(seat: Any) -> None:
+        await seat.turn()
+        await trio.sleep(after_ms / 1000)
+        raise ValueError("boom")
+
+    first = "late" if after_ms > 40 else "disqualified"
+    alone = play(CountTask(3), crashes)
+    assert (alone.reason, alone.verdicts()) == ("seats", [first])  # a turn that was not taken has no record
+    beside = play(TogetherTask(2, 3), crashes, Sleeper(0.0))
+    assert (beside.reason, beside.verdicts()) == ("finished", [first, "absent", "absent"])
+    for played in (alone, beside):
+        assert [(seat.at_ns // MS, seat.reason) for seat in played.disqualified] == [(after_ms, "crashed")]
+        assert played.result is not None
+        assert played.result.seats[0].lost_by == "crashed"
+
+
+@pytest.mark.parametrize("where", ["act", "result", "close"])
+@pytest.mark.parametrize("seats", [1, 2])
+def test_a_match_that_is_decided_is_not_lost_by_a_crash(seats: int, where: str):
+    class Breaks(Breaking):
+        async def act(self, observation: Any) -> int:
+            if observation == 2:
+                self._maybe("act")
+            return 1
+
+    task = CountTask(3) if seats == 1 else TogetherTask(2, 3)
+    played = play(task, Breaks(where, ValueError("boom")), *[Sleeper(0.0)] * (seats - 1))
+    assert played.result is not None
+    assert [seat.reason for seat in played.disqualified] == ["crashed"]
+    assert played.result.seats[0].disqualified == "crashed"
+    decided = where != "act"
+    assert played.result.seats[0].lost_by == (None if decided else "crashed")
+    assert played.reason == ("finished" if decided or seats == 2 else "seats")
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_crash_between_tasks_loses_those_that_follow(asynchronous: bool):
+    scheduler = ListScheduler([CountTask(2), CountTask(2)], asynchronous=asynchronous)
+    played = play(scheduler, Breaking("result", ValueError("boom")))
+    assert (played.reason, len(played.turns)) == ("seats", 2)
+    assert played.result is not None
+    assert played.result.seats[0].lost_by == "crashed"
+    assert sum(isinstance(event, TaskStarted) for event in played.events) == 1
+
+
 def test_a_long_run_of_absent_turns_needs_no_stack():
     task = InTurnTask([0, *[1] * 3000, 0])
 
@@ -348,15 +518,11 @@ def test_every_task_that_starts_ends(phase: str):
     assert played.events[-2].ended == ("cut" if phase == "init" else "finished")
 
 
-@pytest.mark.parametrize("shielded", [False, True])
-def test_agents_that_swallow_their_cancellation_are_let_go_of(shielded: bool):
+def test_agents_that_swallow_their_cancellation_are_let_go_of():
     async def act(_observation: Any) -> int:
         while True:
-            try:
-                with trio.CancelScope(shield=shielded):
-                    await trio.sleep_forever()
-            except BaseException:  # noqa: BLE001, S110 - that is the point
-                pass
+            with suppress(BaseException):
+                await trio.sleep_forever()
 
     played = play(CountTask(100), act)
     assert played.reason == "seats"

@@ -1,9 +1,10 @@
 """All interleavings of what can happen to a referee, for one seat and two, with real seats and no event loop.
 
 A history is a sequence of inputs: a seat takes its turn, answers it, answers an older one, answers nothing,
-breaks down; the next deadline (or tick) comes; the turn is withdrawn. Every history up to a depth is played
-from its beginning, and the invariants of `flagfall.kernel.referee.state_machine` are asserted after each
-input. In the end only time goes on, and everything that is open must come to its end.
+breaks down; the next deadline (or tick) comes; the turn is withdrawn; the sink fails at the next record.
+Every history up to a depth is played from its beginning, and the invariants of
+`flagfall.kernel.referee.state_machine` are asserted after each input. In the end only time goes on, and
+everything that is open must come to its end.
 """
 
 from __future__ import annotations
@@ -47,11 +48,13 @@ class Shape:
         kind: `script` (turns of a script, and phases), `paced` (the same at real-time pace), or `actor`
             (single turns, which may be withdrawn).
         depth: the number of inputs in the longest histories.
+        sink_fails: the sink may fail, once.
     """
 
     seats: int
     kind: str
     depth: int
+    sink_fails: bool = False
 
 
 class World:
@@ -61,6 +64,7 @@ class World:
         self.shape = shape
         self.now_ns = 0
         self.events: list[Any] = []
+        self.may_fail, self.fails = shape.sink_fails, False
         self.over = False
         self.played = Counter[tuple[int, int]]()
         self.out: set[int] = set()
@@ -77,7 +81,8 @@ class World:
             cost_of_this_step=lambda _now_ns: NO_COST,
         )
         paced = shape.kind == "paced"
-        dispatcher = EventDispatcher([self.events.append], 0, solo=shape.seats == 1, paced=paced)
+        dispatcher = EventDispatcher([self.record], 0, solo=shape.seats == 1, paced=paced)
+        dispatcher.sink_failed = lambda _error: self.referee.stop("stopped")
         self.referee = referee(dispatcher, self.now, origin_ns=0)
         if paced:
             self.referee.pace = Pace(TICK_NS, self.deadlines, shape.seats, self.referee.tick)
@@ -99,6 +104,12 @@ class World:
 
     def now(self) -> int:
         return self.now_ns
+
+    def record(self, event: Any) -> None:
+        self.events.append(event)
+        if self.fails:
+            self.fails = False
+            raise ValueError("the disk is full")
 
     # The environment: makes the next request when one is complete.
 
@@ -167,14 +178,18 @@ class World:
                 yield "reply to an older one", seat.number
             if seat.number not in self.out:
                 yield "break down", seat.number
-        if self.deadlines.next_due_ns() < 2**62:
-            yield "deadline", -1
-        if self.shape.kind == "actor":
-            yield "withdraw", -1
+        of_no_seat = {
+            "deadline": self.deadlines.next_due_ns() < 2**62,
+            "withdraw": self.shape.kind == "actor",
+            "let the sink fail": self.may_fail,
+        }
+        yield from ((what, -1) for what, can_be in of_no_seat.items() if can_be)
 
     def apply(self, what: str, number: int) -> None:
         if what == "deadline":
             self.pass_deadline()
+        elif what == "let the sink fail":
+            self.may_fail, self.fails = False, True
         elif what == "withdraw":
             self.withdrawn += 1
             self.referee.withdrawn()
@@ -222,6 +237,7 @@ class World:
                 assert seat.disqualified is not None, f"seat {seat.number} came back"
                 assert seat.closed
                 assert seat._channel.waiting is None, f"seat {seat.number} is asked, and it is out"
+        assert self.referee._missing >= 0, "a turn is settled again"
         asked_or_over = self.over or self.referee.is_complete or self.referee._missing
         assert asked_or_over, "nothing is asked, and no result is there"
 
@@ -239,6 +255,7 @@ class World:
         turns = [event for event in self.events if isinstance(event, TurnPlayed)]
         places = [(event.turn, event.seat) for event in turns]
         assert places == sorted(set(places)), "records do not come in order, or twice"
+        assert all(turn < self.referee.turns for turn, _ in places), "a turn is recorded that does not count"
         assert {place for place, count in self.played.items() if count} <= set(places), "a turn has no record"
         gone: dict[int, int] = {}
         for event in self.events:
@@ -290,6 +307,12 @@ SHAPES = [
     Shape(2, "script", 7),
     Shape(2, "paced", 6),
     Shape(2, "actor", 5),
+    Shape(1, "script", 9, sink_fails=True),
+    Shape(1, "paced", 8, sink_fails=True),
+    Shape(1, "actor", 6, sink_fails=True),
+    Shape(2, "script", 5, sink_fails=True),
+    Shape(2, "paced", 5, sink_fails=True),
+    Shape(2, "actor", 4, sink_fails=True),
 ]
 
 
@@ -349,6 +372,14 @@ class WaitsForEver(Referee):
             super()._count_answer()
 
 
+class StopsWithinATurn(Referee):
+    """Withdraws the turn that is being settled when a sink fails."""
+
+    def stop(self, reason: Any) -> None:
+        super().stop(reason)
+        self._close_turn()
+
+
 class RecordsFirstComeFirst(Referee):
     """Records turns in the order in which seats answer."""
 
@@ -375,6 +406,7 @@ class _StaleChannel(TurnChannel):
         (Shape(1, "actor", 4), NumbersAgain),
         (Shape(2, "script", 4), LetsBackIn),
         (Shape(2, "script", 3), WaitsForEver),
+        (Shape(1, "script", 5, sink_fails=True), StopsWithinATurn),
         (Shape(2, "script", 6), RecordsFirstComeFirst),
     ],
     ids=lambda value: getattr(value, "__name__", None),

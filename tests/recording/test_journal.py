@@ -20,7 +20,9 @@ from flagfall.kernel.dispatcher import HELD_TURNS
 from flagfall.recording import Journal, JournalTruncated, read_journal
 from flagfall.recording.journal import file, writer
 from flagfall.recording.journal import format as layout
+from flagfall.recording.journal.disk_thread import disk
 from flagfall.recording.journal.format import BATCH_BYTES
+from flagfall.timing import VirtualClock
 
 NAMES = ["match.jsonl", "match.jsonl.zst"]
 
@@ -339,6 +341,53 @@ def test_what_was_written_before_the_disk_was_full_is_sound(tmp_path):
     assert path.read_bytes().splitlines()[-1].startswith(b'{"event":"seal"')
 
 
+def test_matches_end_where_no_thread_can_be_started(tmp_path):
+    program = (
+        "import resource, threading, trio\n"
+        "from flagfall import HostFault, VirtualClock, play\n"
+        "async def match(name):\n"
+        "    try:\n"
+        f"        await play('micro1', 'random', steps=100, journal={str(tmp_path)!r} + name)\n"
+        "    except HostFault as fault:\n"
+        "        print(fault)\n"
+        "async def main():\n"
+        "    async with trio.open_nursery() as nursery:\n"
+        "        for name in ('/a', '/b', '/c'):\n"
+        "            nursery.start_soon(match, name)\n"
+        "threading.stack_size(1 << 32)\n"  # more than the addresses that are left
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32))\n"
+        "trio.run(main, clock=VirtualClock())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.stderr == ""
+    assert sorted(done.stdout.splitlines()) == [
+        f"journal {tmp_path}/{name}: cannot be written: no thread for the disk (can't start new thread)"
+        for name in "abc"
+    ]
+
+
+def test_nobody_serves_the_disk_for_others_for_long():
+    served: list[str] = []
+
+    async def use(name, times):
+        for _ in range(times):
+            await disk().do(lambda: time.sleep(0.004))
+            served.append(name)
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(use, "first", 1)
+            for number in range(8):  # one after another, so that there is always one who waits
+                await trio.sleep(0.003)
+                nursery.start_soon(use, str(number), 25)
+
+    trio.run(main)
+    assert len(served) == 201
+    assert served.index("first") < 20
+
+
 @pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
 def test_a_file_that_vanishes_voids_the_match(lab, tmp_path, virtual):
     path = tmp_path / "j"
@@ -373,6 +422,50 @@ def test_no_file_descriptor_is_left(lab, tmp_path):
     with suppress(HostFault):
         lab.run(Journal("/dev/full"), lab.Tasks(lab.Echo()))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["one seat", "two seats"])
+def test_a_journal_object_records_one_match(lab, tmp_path, others):
+    record, second = Journal(tmp_path / "j"), Journal(tmp_path / "second")
+    tasks = lab.Tasks(lab.Duel() if others else lab.Echo())
+    agents = [lab.Dreamer] * (1 + others)
+    again = re.escape(f"journal {tmp_path / 'j'}: it records one match; make a Journal for each")
+    emitted: list[Any] = []
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lambda: lab.match(record, tasks, *agents, sinks=[emitted.append]))
+            while not emitted:
+                await trio.lowlevel.checkpoint()
+            for _ in range(2):  # while it is written, and afterwards
+                with pytest.raises(UsageError, match=again):
+                    await lab.match(record, lab.Tasks(lab.Echo()), lab.Guesser, sinks=[second])
+                await trio.sleep(100)
+
+    trio.run(main, clock=VirtualClock())
+    assert list(read_journal(tmp_path / "j")) == emitted
+    assert ending(tmp_path / "j").reason == "finished"
+    assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "wall"])
+def test_a_file_that_is_written_already_is_left_to_its_match(lab, tmp_path, name, virtual):
+    path, link = tmp_path / name, tmp_path / f"link-{name}"
+    link.symlink_to(path)
+
+    async def main():
+        first = Journal(path)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lambda: lab.match(first, lab.Tasks(lab.Echo(10**9))))
+            while not path.exists():
+                await trio.lowlevel.checkpoint()
+            with pytest.raises(HostFault, match="another match is writing it"):
+                await lab.match(Journal(link), lab.Tasks(lab.Echo(20_000)))
+            nursery.cancel_scope.cancel()
+
+    trio.run(main, clock=VirtualClock() if virtual else None)
+    assert ending(path).reason == "stopped"
 
 
 # What cannot be written.

@@ -1,7 +1,8 @@
 """Host of an agent in the event loop itself: the fastest host, for trusted agents.
 
 An agent here shares the loop with the match and the other agents. One that blocks can be disqualified, but
-not stopped; the others are not charged for it. One that ignores its cancellation is abandoned.
+not stopped; the others are not charged for it. One that ignores its cancellation is abandoned, unless it does
+so in tasks of its own or behind a shield: its match waits for these.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 import trio
-from trio.lowlevel import Task, cancel_shielded_checkpoint
+from trio.lowlevel import cancel_shielded_checkpoint
 
 from flagfall.agents.agent import AdaptedAgent, adapt
-from flagfall.agents.hosts.cancellation import CancellationGuard, guard, unshield
+from flagfall.agents.hosts.cancellation import guard
 from flagfall.agents.loop import play_seat, resolve
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.hosting import Briefing, HostKind
@@ -28,11 +29,6 @@ hide_frames(__file__)
 
 CLOSE_SECONDS: Final = 0.5
 """The longest time of an agent's `close`."""
-
-SHIELD_SECONDS: Final = 0.5
-"""Time that a cancelled agent may shield itself before its shields are removed."""
-
-_AGAIN_SECONDS: Final = 0.001
 
 _SETTLING_PASSES: Final = 2
 """Passes of the loop after which an agent that ended too early is disqualified. Turns of absent seats take a
@@ -70,20 +66,6 @@ class LoopHost:
             if not seat.closed:
                 for _ in range(_SETTLING_PASSES):
                     await cancel_shielded_checkpoint()
-
-    async def force_end(self, task: Task, scope: trio.CancelScope) -> None:
-        """Give the cancelled agent a short time; then remove the shields of its cancel scopes.
-
-        Args:
-            task: the agent's task.
-            scope: the cancelled scope of the agent.
-        """
-        CancellationGuard(task).wrap_tasks()
-        await trio.sleep(SHIELD_SECONDS)
-        while True:
-            # Repeatedly: it may open new shielded scopes, within the limits of its guard.
-            unshield(task, scope)
-            await trio.sleep(_AGAIN_SECONDS)
 
     async def _play(self, seat: Seat, briefing: Briefing) -> None:
         try:

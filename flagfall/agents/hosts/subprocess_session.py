@@ -47,7 +47,8 @@ class SubprocessHost:
         self._isolation = isolation
         self._agent = agent
         self._shown: Sequence[str] = ()
-        self._server: ForkServerUse | None = None
+        # One for each match that has warmed up and not ended; it makes no difference which of them it ends.
+        self._server_uses: list[ForkServerUse] = []
         if isolation.kind == "sandbox":
             self._shown = find_code()
             check_sandbox_for([*self._shown, *isolation.readable])
@@ -64,13 +65,14 @@ class SubprocessHost:
                 self._command, self._isolation, seat, briefing, agent=self._agent, shown=self._shown
             )
         finally:
-            server, self._server = self._server, None
-            if server is not None:
-                await server.end()
+            if self._server_uses:
+                await self._server_uses.pop().end()
 
     async def warm_up(self) -> None:
         """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.SharingHost`."""
-        self._server = await prepare_fork_server(self._command, self._isolation)
+        use = await prepare_fork_server(self._command, self._isolation)
+        if use is not None:
+            self._server_uses.append(use)
 
 
 async def play_in_subprocess(

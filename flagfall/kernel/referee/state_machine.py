@@ -55,7 +55,7 @@ class Referee:
         result_until_ns: time until which agents may answer its result in any case; 0 for no such time.
         pace: the ticks, at real-time pace; `None` at lock-step pace.
         on_disqualified: called with the number of a seat that was disqualified, to stop its agent.
-        on_result: called when a request is complete.
+        on_result: called when a request is complete, or the match is to be stopped.
         held: see `EventDispatcher.held`; `None` while the next turn has to be recorded as an event.
         find_blocker: returns the seat whose agent held up the event loop last, `None` for none.
     """
@@ -141,7 +141,6 @@ class Referee:
     def ask_all(self, request: PhaseRequest) -> None:
         """Ask all seats that want it in a phase; the result is their answers by number, or a `Stop`."""
         if self.stopped is not None:
-            self._hand_over(Value(self.stopped))
             return
         self._phases += 1
         self._observation, self._reward = request.observation, request.reward
@@ -152,11 +151,9 @@ class Referee:
         self._ask(asked, -self._phases, phase)
 
     def stop(self, reason: Literal["steps", "seats", "stopped"]) -> None:
-        """End the match now; the open turn is withdrawn, without a record."""
-        if self.stopped is None:
-            self.stopped = Stop(reason)
-        self._close_turn()
-        self._hand_over(Value(self.stopped))
+        """End the match; what is open is withdrawn when the result is taken, as a sink may fail in a turn."""
+        self.stopped = self.stopped or Stop(reason)
+        self.on_result()
 
     def pause(self) -> None:
         """Let `play_turns` end before the next turn is opened, so that no clock runs meanwhile."""
@@ -169,18 +166,21 @@ class Referee:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the result of the last request is there."""
-        return self._result is not None
+        """Return whether the result of the last request is there, or the match is stopped."""
+        return self._result is not None or self.stopped is not None
 
     def take_result(self) -> Any:
-        """Return the result of the last request, once.
+        """Return the result of the last request, once; or why the match is stopped.
 
         Raises:
             Exception: whatever the script raised.
         """
-        assert self._result is not None
         result, self._result = self._result, None
-        return self.stopped or result.unwrap()
+        if self.stopped is not None:
+            self._close_turn()
+            return self.stopped
+        assert result is not None
+        return result.unwrap()
 
     # Inputs, from the seats, the ticks and the environment.
 
@@ -271,6 +271,7 @@ class Referee:
         if self._phase != "act":
             self._count_answer()
         elif not is_untouched:
+            seat.stats.is_cut = True
             self._settle(seat, self._rules.nil, "disqualified", now_ns)
         elif self._in_play:  # as if the turn had been opened a moment later
             seat.stats.absent += 1
@@ -466,7 +467,7 @@ class Referee:
     def _end_request(self) -> None:
         if self._phase == "act":
             self._end_turn()
-        elif self._in_play:
+        elif self._in_play or self._phase == "result":  # after a result there may be nothing more to play
             self._hand_over(Value(dict(sorted(self._answers.items()))))
         else:
             self.stop("seats")

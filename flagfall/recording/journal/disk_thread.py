@@ -10,6 +10,7 @@ __all__ = ["Disk", "disk"]
 
 import time
 from collections.abc import Callable
+from errno import EAGAIN
 from typing import Any, Final, TypeVar
 
 import outcome
@@ -30,7 +31,6 @@ class _Job:
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
         self.result: outcome.Outcome[Any] | None = None
-        self.done = trio.Event()
 
 
 class Disk:
@@ -38,7 +38,7 @@ class Disk:
 
     def __init__(self) -> None:
         self._waiting: list[_Job] = []
-        self._is_running = False
+        self._lock = trio.Lock()
         # A limiter of its own: threads of agents must not keep a journal waiting for a thread.
         self._limiter = trio.CapacityLimiter(1)
 
@@ -52,32 +52,30 @@ class Disk:
             The value that the function returns.
 
         Raises:
+            OSError: no thread can be started.
             BaseException: what the function raises.
         """
         job = _Job(work)
         self._waiting.append(job)
         with trio.CancelScope(shield=True):
-            if not self._is_running:
-                await self._run_jobs()
-            await job.done.wait()
+            async with self._lock:
+                if job.result is None:  # else an earlier holder of the lock has done it
+                    await self._run_waiting()
         assert job.result is not None
         result: _T = job.result.unwrap()
         return result
 
-    async def _run_jobs(self) -> None:
-        """Run jobs until none waits; those that are added meanwhile share the next call."""
-        self._is_running = True
-        try:
-            while self._waiting:
-                jobs, self._waiting = self._waiting, []
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(_yield_interpreter)
-                    await trio.to_thread.run_sync(_do_all, jobs, limiter=self._limiter)
-                    nursery.cancel_scope.cancel()
+    async def _run_waiting(self) -> None:
+        """Run the jobs that wait now, in one call; those that are added meanwhile have the next one."""
+        jobs, self._waiting = self._waiting, []
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_yield_interpreter)
+            try:
+                await trio.to_thread.run_sync(_do_all, jobs, limiter=self._limiter)
+            except RuntimeError as error:
                 for job in jobs:
-                    job.done.set()
-        finally:
-            self._is_running = False
+                    job.result = outcome.Error(OSError(EAGAIN, f"no thread for the disk ({error})"))
+            nursery.cancel_scope.cancel()
 
 
 def _do_all(jobs: list[_Job]) -> None:

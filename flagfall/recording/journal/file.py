@@ -4,9 +4,11 @@ from __future__ import annotations
 
 __all__ = ["JournalFile", "check_writable", "is_compressed", "open_lines"]
 
+import fcntl
 import io
 import os
 from contextlib import contextmanager, suppress
+from io import FileIO
 from stat import S_ISREG
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
@@ -76,6 +78,8 @@ def check_writable(path: Path) -> None:
 class JournalFile:
     """A journal file that is being written; it always ends with a whole batch.
 
+    It is locked, so that two matches never write one file, in whatever programs they are.
+
     Args:
         path: the file; it is created, or emptied.
 
@@ -90,17 +94,29 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.compressed: bool = is_compressed(path)
-        self._file = path.open("wb", buffering=0)
+        self._file = FileIO(path, "wb", opener=_open_without_emptying)
         self.length: int = 0
         made = os.fstat(self._file.fileno())
         self._identity = (made.st_dev, made.st_ino)
         self._regular = S_ISREG(made.st_mode)
+        if self._regular:
+            self._lock()
+            self._file.truncate()
         self._look_at = 0.0
         self._squeeze: Any = None
         if self.compressed:
             zstandard = _zstandard()
             self._squeeze = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True).compressobj()
             self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._file.close()
+            raise BlockingIOError(error.errno, "another match is writing it") from None
+        except OSError:  # a file system without locks
+            pass
 
     def write(self, batches: Sequence[bytes]) -> None:
         """Append batches.
@@ -149,6 +165,10 @@ class JournalFile:
                     self._file.truncate(self.length)
             raise
         self.length += len(data)
+
+
+def _open_without_emptying(name: str, flags: int) -> int:
+    return os.open(name, flags & ~os.O_TRUNC, 0o666)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ import attrs
 import trio
 from msgspec.structs import replace
 
-from flagfall.errors import HostFault
+from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, TurnPlayed, TurnsPlayed
 from flagfall.recording.journal.digests import kept
 from flagfall.recording.journal.disk_thread import disk
@@ -85,7 +85,7 @@ class JournalStatistics:
 
 
 class Journal:
-    """A sink that writes one match to a file.
+    """A sink that writes one match to a file; each match needs one of its own.
 
     It is a `WritingSink` (`flagfall.kernel.match`), and a `BatchSink` (`flagfall.kernel.roles`).
 
@@ -118,6 +118,7 @@ class Journal:
         self._file: JournalFile | None = None
         self._wake = trio.Event()
         self._room = trio.Event()
+        self._attached = False
         self._finished = False
         self._closed = False
         self._fault: HostFault | None = None
@@ -219,7 +220,14 @@ class Journal:
     def attach(
         self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
     ) -> None:
-        """Begin a match; see `flagfall.kernel.sinks.WritingSink`."""
+        """Begin a match; see `flagfall.kernel.sinks.WritingSink`.
+
+        Raises:
+            UsageError: it has recorded a match already, or is recording one.
+        """
+        if self._attached:
+            raise UsageError(f"journal {self.path}: it records one match; make a Journal for each")
+        self._attached = True
         self._pause = pause
         self._real_work = real_work
 

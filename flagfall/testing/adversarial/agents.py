@@ -279,28 +279,12 @@ class RaisesInClose(_Raising):
     where = "close"
 
 
-async def _stay() -> None:
-    while True:
-        with suppress(trio.Cancelled):
-            await trio.sleep_forever()
-
-
 async def swallows_cancellation(observation: int) -> int:
     """Ignore cancellation."""
-    if observation == TURN:
-        await _stay()
+    while observation == TURN:
+        with suppress(trio.Cancelled):
+            await trio.sleep_forever()
     return observation
-
-
-class ChildSwallowsCancellation:
-    """Plays well, but has a task that does not stop when the match is over."""
-
-    async def run(self, seat: Any) -> None:
-        """Play the seat."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stay)
-            async for turn in seat:
-                seat.reply(turn.observation)
 
 
 # Resources.

@@ -112,11 +112,6 @@ ROWS: Final = (
     Row("raises in close", "RaisesInClose", _everywhere("disqualified: crashed")),
     Row("swallows its cancellation", "swallows_cancellation", {"task": ("disqualified: late",)}),
     Row(
-        "has a child task that swallows its cancellation",
-        "ChildSwallowsCancellation",
-        {"task": ("disqualified: crashed",)},
-    ),
-    Row(
         "reads its opponent's files",
         "reads_its_opponents_files",
         {"process": ("could",), "sandbox": ("could not",)},

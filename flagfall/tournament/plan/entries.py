@@ -14,9 +14,10 @@ from flagfall.agents.command_line import split_command
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.spec import REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, agent_name
+from flagfall.code_loader import check_file
 from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import KeyPath, Problems
-from flagfall.errors import UsageError, suggest
+from flagfall.errors import UsageError
 from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
@@ -129,9 +130,7 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
         )
     elif spec.is_file:
         path = folder / spec.target
-        if not path.is_file():
-            beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
-            raise UsageError(f"no such agent file: {path}{suggest(path.name, beside)}")
+        check_file(path, "agent")
         return f"{path.resolve()}:{spec.member}"
     return spec.text
 

@@ -240,7 +240,7 @@ class MatchObserver:
             counted = [instance for instance in counted if not instance.training][-last:]
         solved = sum(instance.solved for instance in counted)
         rewards = [float(seat.stats.reward) for seat in result.seats]
-        fell = [seat.disqualified for seat in result.seats]
+        fell = [seat.lost_by for seat in result.seats]
         scores = seat_scores(measure, rewards, fell, solved=solved, tasks=len(counted))
         return MatchRecord(
             id=spec.id,
@@ -263,7 +263,7 @@ class MatchObserver:
             SeatRecord(
                 agent=agent,
                 score=score,
-                fell=report.disqualified,
+                fell=report.lost_by,
                 think_p50_ns=think.quantile_ns(0.5),
                 think_p99_ns=think.quantile_ns(0.99),
                 over_ns=over_ns,
