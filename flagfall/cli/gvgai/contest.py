@@ -59,7 +59,6 @@ def contest(
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
     from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
     from flagfall.gvgai.original_output import OriginalOutput
-    from flagfall.recording.series_names import series_path
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.contest import MemoryStore, TrackEngine, contest_plan
     from flagfall.tournament.run.runner import Run
@@ -80,19 +79,16 @@ def contest(
         isolation=isolation,
     )
     order = schedule(plan)
-    specs = list(order.walk({}))
-    journals = [] if journal is None else [series_path(journal, n, len(specs)) for n in range(len(specs))]
-    check_files(journals, results, overwrite=overwrite)
+    specs = {spec.id: spec for spec in order.walk({})}
+    check_files(journal, results, overwrite=overwrite, matches=len(specs))
     check_players(agent, isolation)
 
     def sinks(spec: MatchSpec) -> list[Sink]:
-        logged = opened.sinks(f"{spec.task}, {spec.entrants[0]}")
-        if not original_output:
-            return logged
-        return [OriginalOutput(spec.task, rules, print_now, games.index(spec.task)), *logged]
+        shown = OriginalOutput(spec.task, rules, print_now, games.index(spec.task))
+        return [*([shown] if original_output else []), *opened.sinks(f"{spec.task}, {spec.entrants[0]}")]
 
     engine = TrackEngine(plan, times, isolation=isolation, journal=journal, sinks=sinks)
-    report = _Report({spec.id: spec for spec in specs}, engine, quiet=quiet)
+    report = _Report(specs, engine, quiet=quiet)
     run = Run(plan, MemoryStore(), engine, 1, report, fault_attempts=1, skip_failed=True)
 
     async def play(stop: trio.Event) -> None:

@@ -29,8 +29,6 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.play_track import TrackTimes
     from flagfall.gvgai.track_statistics import TrackStatistics
@@ -196,22 +194,25 @@ _RESULTS_PREFIXES = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
 """First bytes of the files that `--results` of these commands writes."""
 
 
-def check_files(journals: Collection[Path], results: Path | None, *, overwrite: bool) -> None:
+def check_files(journal: Path | None, results: Path | None, *, overwrite: bool, matches: int = 1) -> None:
     """Check before a match that its journals and results can be written.
 
     Args:
-        journals: files for the journals.
+        journal: file for the journal, numbered if there are several matches.
         results: file for the statistics.
         overwrite: such files may be replaced.
+        matches: number of matches.
 
     Raises:
         UsageError: they cannot be written, or a file would be replaced.
     """
     from flagfall.cli.console.files import check_journal
     from flagfall.cli.runs.results_file import check_results
+    from flagfall.recording.series_names import series_path
 
-    for journal in journals:
-        check_journal(journal, overwrite=overwrite)
+    journals = [] if journal is None else [series_path(journal, n, matches) for n in range(matches)]
+    for path in journals:
+        check_journal(path, overwrite=overwrite)
     if results is not None:
         if results in journals:
             raise UsageError(f"--results {results}: the journal has this name already")

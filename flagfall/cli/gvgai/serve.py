@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from flagfall.kernel.sinks import Sink
 
 _DEFAULTS = TrackOptions()
-_NUMBERED: Final = 1000
-"""Names of journals that are looked at in advance where the number of clients is not known."""
+_NUMBERED: Final = 10
+"""Journals whose names are looked at in advance where the number of clients is not known."""
 
 
 def serve(
@@ -67,7 +67,6 @@ def serve(
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
-    from flagfall.recording.series_names import series_path
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
     if agents < 0:
@@ -75,9 +74,7 @@ def serve(
     path = _game(game, game_id, games_dir)
     times, rules = options.read()
     check_output(original=original_output, json=json)
-    numbers = range(agents or _NUMBERED)
-    journals = [] if journal is None else [series_path(journal, number, agents or 2) for number in numbers]
-    check_files(journals, results, overwrite=overwrite)
+    check_files(journal, results, overwrite=overwrite, matches=agents or _NUMBERED)
 
     def sinks(session: int) -> list[Sink]:
         printed = [OriginalOutput(path, rules, print_now, at_once=agents == 1)] if original_output else []

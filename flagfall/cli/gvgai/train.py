@@ -58,7 +58,7 @@ def train(
     times, rules = options.read(options.think)
     isolation = options.read_isolation()
     check_output(original=original_output, json=json)
-    check_files([journal] if journal is not None else [], results, overwrite=overwrite)
+    check_files(journal, results, overwrite=overwrite)
     check_players([agent], isolation)
     played: list[PlayedTrack] = []
 
