@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["check_member", "find_member", "load_module", "which_member"]
+__all__ = ["check_file", "check_member", "find_member", "load_module", "which_member"]
 
 import ast
 import importlib
@@ -83,7 +83,7 @@ def check_member(file: str, member: str, what: str, methods: Collection[str]) ->
         UsageError: there is no such file, or the name stands nowhere in it.
     """
     path, name = Path(file), member.partition(".")[0]
-    _check_file(path, what)
+    check_file(path, what)
     tree = _parsed(path)
     if tree is None:
         return
@@ -131,14 +131,23 @@ def _outline(tree: ast.Module | None, methods: Collection[str], *, bare: bool) -
     ]
 
 
-def _check_file(path: Path, what: str) -> None:
+def check_file(path: Path, what: str) -> None:
+    """Check that there is a file.
+
+    Args:
+        path: the file.
+        what: the kind of thing that is looked for in it, for the message.
+
+    Raises:
+        UsageError: there is none; the message has similar names beside it.
+    """
     if not path.is_file():
         beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
         raise UsageError(f"no such {what} file: {path}{suggest(path.name, beside)}")
 
 
 def _from_file(path: Path, what: str) -> ModuleType:
-    _check_file(path, what)
+    check_file(path, what)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # modules beside the file can be imported, as by `python file.py`
