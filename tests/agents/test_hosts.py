@@ -135,7 +135,7 @@ async def test_late_answers_are_stale_and_the_agent_is_told(kind: str):
 @pytest.mark.parametrize("where", ["Start", "Init", "Act", "Result", "Close"])
 async def test_exceptions_are_told_with_the_agents_traceback(kind: str, where: str):
     played = await play_here(CountTask(1), host(kind, f"RaisesIn{where}"), control=CONTROL)
-    assert played.reason == ("finished" if where == "Close" else "seats")
+    assert played.reason == ("finished" if where in {"Result", "Close"} else "seats")
     assert [f.reason for f in played.disqualified] == ["not started" if where == "Start" else "crashed"]
     assert f"boom in {where.lower()}" in played.disqualified[0].detail
     assert "some_agents.py" in played.disqualified[0].detail
