@@ -15,7 +15,7 @@ from __future__ import annotations
 
 __all__ = ["DAMAGES", "MIGRATIONS", "DamagedStore", "OpenedToRead", "open_to_write"]
 
-import shutil
+import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -80,6 +80,12 @@ _SHM: Final = "-shm"
 _ROLLBACK: Final = "-journal"
 _SUFFIXES: Final = ("", _ROLLBACK, _WAL, _SHM)
 """Endings of the files of a database in SQLite."""
+
+MAX_COPIED_BYTES: Final = 2 * 1024**3
+"""Longest database or log that is copied to be read; a match of two seats takes up to 1 kB."""
+
+_PIECE_BYTES: Final = 64 * 1024
+"""Bytes that are copied at a time."""
 
 _ACTIVE: Final = frozenset({"index", "trigger", "view"})
 """Kinds of items in a schema that run expressions when a table is read or written."""
@@ -211,7 +217,7 @@ class OpenedToRead:
         try:
             for name in _names(self._path, "", _WAL):  # the newest transactions may be in the log
                 if name.exists():
-                    shutil.copyfile(name, Path(self._copy.name) / name.name)
+                    _copy_file(name, Path(self._copy.name) / name.name)
             if not self.is_current():
                 self._raise_changed()
             connection = _connect(Path(self._copy.name) / self._path.name, "mode=rw")
@@ -235,6 +241,22 @@ def _states(path: Path) -> list[tuple[int, int, int, int] | None]:
         else:
             found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
     return found
+
+
+def _copy_file(path: Path, copy: Path) -> None:
+    """Copy a file; where it holds only zeros, the copy has a hole, which takes no space."""
+    with path.open("rb") as reading, copy.open("xb") as writing:
+        if (length := os.fstat(reading.fileno()).st_size) > MAX_COPIED_BYTES:
+            raise UsageError(
+                f"{path} has {length} bytes and can only be read from a copy, which has at most"
+                f" {MAX_COPIED_BYTES}: --resume brings the database of a run of yours up to date"
+            )
+        while piece := reading.read(_PIECE_BYTES):
+            if piece.count(0) < len(piece):
+                writing.write(piece)
+            else:
+                writing.seek(len(piece), os.SEEK_CUR)
+        writing.truncate()
 
 
 def _names(path: Path, *suffixes: str) -> list[Path]:

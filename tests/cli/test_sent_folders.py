@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from flagfall.tournament.store import Store
 from flagfall.viewer.live.folder_reader import FolderReader
 
 Call = Callable[..., Any]
@@ -147,6 +148,25 @@ def test_an_order_to_delete_a_file_is_refused(call: Call, results: Path, folder:
         assert ended.code == 2
         assert "tournament.db" in ended.err
         assert ended.err.count("\n") == 1
+
+
+def test_a_copy_of_a_database_takes_no_more_space_than_what_was_sent(
+    call: Call, results: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_older(results)
+    os.truncate(results / "tournament.db", 150_000_000)
+    (folder / "copies").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "copies"))
+    with closing(Store(results)) as store:
+        (copy,) = (folder / "copies").rglob("tournament.db")
+        assert copy.stat().st_size == 150_000_000
+        assert copy.stat().st_blocks * 512 < 1_000_000
+        assert len(list(store.records())) == 1
+    os.truncate(results / "tournament.db", 10**10)
+    ended = call("results cup-results")
+    assert ended.code == 2
+    assert "tournament.db has 10000000000 bytes" in ended.err
+    assert list((folder / "copies").iterdir()) == []
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
