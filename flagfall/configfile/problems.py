@@ -15,6 +15,9 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the top of the file to a value."""
 
 _MAX_HINT_CHARS: Final = 300
+_MAX_HINTS: Final = 20
+"""Problems that may have a hint: finding the nearest of some thousand words takes 10 ms."""
+
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -64,7 +67,7 @@ class Problems:
         self._found[placed if line is None else f"line {line}: {placed}"] = line or 0
 
     def unknown(self, path: KeyPath, kind: str, word: Any, known: Iterable[str]) -> None:
-        """Note a word that has no meaning at its place, with the nearest known words.
+        """Note a word that has no meaning at its place; the first ones with the nearest known words.
 
         Args:
             path: the place of the word.
@@ -72,7 +75,9 @@ class Problems:
             word: the value found in the file, of any type.
             known: all words that have a meaning there.
         """
-        hint = suggest(word, known) if isinstance(word, str) else "; it should be a text"
+        hint = "" if isinstance(word, str) else "; it should be a text"
+        if not hint and len(self._found) < _MAX_HINTS:
+            hint = suggest(word, known)
         if len(hint) > _MAX_HINT_CHARS:  # no word is near; the whole list would bury the other problems
             hint = ""
         shown = repr(word) if isinstance(word, str) else safe_repr(word)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from flagfall.errors import UsageError
 from flagfall.events import (
     Event,
     MatchEnded,
@@ -123,6 +124,7 @@ class Rerun:
         Raises:
             Different: the event differs from the replay, which cannot go on.
             NotRepeatable: nothing can be compared from this event on.
+            UsageError: the scheduler cannot build the task that is due.
         """
         if self.over:
             raise Different(f"{_name(event)} follows the end of the match")
@@ -316,6 +318,8 @@ class Rerun:
     def _next_task(self) -> TaskRole | None:
         try:
             task = self._scheduler.next_task()
+        except UsageError:
+            raise
         except Exception as error:
             raise Different("the task scheduler", "as recorded", f"now it raises {error!r}") from error
         if hasattr(task, "__await__"):

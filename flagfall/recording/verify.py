@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from flagfall.errors import UsageError
 from flagfall.events import SCHEMA, Event, MatchStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
@@ -119,7 +120,8 @@ def verify(
 
     Raises:
         JournalError: the file cannot be read, or was written by a newer flagfall.
-        UsageError: `rebuild` raised it, and the header is as it was written.
+        UsageError: `rebuild` raised it, or its scheduler for a task that is due, and the header is as it was
+            written.
     """
     return _Verifier(Path(path), rebuild, watch).run()
 
@@ -190,6 +192,10 @@ class _Verifier:
                 self._rerun.take(event)
             except NotRepeatable as why:
                 self._not_repeatable = str(why)
+            except UsageError as error:
+                if batch.state == "damaged":
+                    raise _unusable_header(error) from error
+                raise UsageError(f"the tasks of the match cannot be created here: {error}") from error
         if type(event) is TurnPlayed:
             self._seen = event.turn
 
@@ -206,7 +212,7 @@ class _Verifier:
         except Exception as error:
             if sound:
                 raise
-            raise Different("header", "a header from which a match can be built", repr(error)) from error
+            raise _unusable_header(error) from error
 
     def _check_state(self, batch: Batch, first: int | None) -> Difference | None:
         """Check the seal of a batch whose lines have no difference."""
@@ -228,3 +234,7 @@ class _Verifier:
         if self._rerun is None or self._not_repeatable is None:
             return None if self._rerun is None else self._rerun.turn
         return 0 if self._seen is None else self._seen + 1
+
+
+def _unusable_header(error: Exception) -> Different:
+    return Different("header", "a header from which a match can be built", repr(error))

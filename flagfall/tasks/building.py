@@ -29,7 +29,7 @@ from flagfall.tasks.scheduler_text import ConsecutiveTaskScheduler, TaskSchedule
 from flagfall.tasks.task import Task
 
 MAX_TASKS: Final = 10_000
-"""The most tasks of a recorded match: each is built before the first is played."""
+"""The most tasks of a recorded match; a curriculum has some hundreds."""
 
 
 @runtime_checkable
@@ -177,7 +177,49 @@ def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
     if not trust:
         for task in header.tasks:
             check_imports(task)
-    return build_scheduler(header.tasks, header.scheduler, header.steps)[0]
+    return _RecordedTasks(header.scheduler or default_scheduler_text(header.steps), header.tasks)
+
+
+class _RecordedTasks:
+    """Task scheduler of a recorded match; builds a task when it is due, as a journal may name thousands.
+
+    Args:
+        scheduler: the text of the scheduler.
+        ids: the ids of its tasks.
+    """
+
+    def __init__(self, scheduler: str, ids: Iterable[str]) -> None:
+        places: Any = [_Place(task_id) for task_id in ids]
+        self._policy = parse_policy(scheduler, places)
+        self.set_seed = self._policy.set_seed
+        self.report = self._policy.report
+        self.close = self._policy.close
+
+    def next_task(self) -> Task | None:
+        """Return the next task.
+
+        Raises:
+            UsageError: it cannot be built.
+        """
+        place: Any = self._policy.next_task()
+        return None if place is None else place.build()
+
+
+class _Place:
+    """The place of a task in a scheduler, which may never be due."""
+
+    def __init__(self, task_id: str) -> None:
+        self.id = task_id
+        self._task: Task | None = None
+
+    def build(self) -> Task:
+        if self._task is None:
+            self._task = make_task(self.id)
+        return self._task
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.close()
 
 
 def _refuse_python(config: str) -> None:

@@ -19,6 +19,7 @@ __all__ = [
 import math
 from abc import abstractmethod
 from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -303,11 +304,10 @@ def _requirements(ids: Iterable[str], pairs: Iterable[Sequence[str]]) -> Mapping
 
 def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
     """Refuse tasks that can never be unlocked because they depend on themselves."""
-    locked = dict(before)
-    while free := [task_id for task_id, needs in locked.items() if not needs & locked.keys()]:
-        for task_id in free:
-            del locked[task_id]
-    if locked:
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as error:
+        locked = ", ".join(sorted(set(error.args[1])))
         raise UsageError(
-            f"tasks_dependencies: a cycle locks {', '.join(locked)} for ever; take out one of its pairs"
-        )
+            f"tasks_dependencies: a cycle locks {locked} for ever; take out one of its pairs"
+        ) from error

@@ -1,21 +1,27 @@
 """Opening the database of a tournament, which may be damaged, of another version, or read-only.
 
-A reader writes nothing, neither to migrate an older version nor to create the files that SQLite needs beside
-a database in WAL mode. In these cases it reads a copy.
+A reader writes nothing, neither to migrate an older version nor to create, recover or remove the files that
+SQLite keeps beside a database in WAL mode:
+
+| beside the database | what is read |
+|---|---|
+| a log and its index: a run goes on, or was killed | both in place |
+| no log: the run has ended | the database in place, without locks |
+| a log without its index; and an older version in any case | a copy of the database and its log |
+| a rollback journal, which our runs never leave | nothing: SQLite would delete the file that it names |
 """
 
 from __future__ import annotations
 
-__all__ = ["DAMAGES", "MIGRATIONS", "DamagedStore", "open_to_read", "open_to_write"]
+__all__ = ["DAMAGES", "MIGRATIONS", "DamagedStore", "OpenedToRead", "open_to_write"]
 
 import os
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from flagfall.errors import UsageError
 from flagfall.terminal_text import one_line
@@ -70,8 +76,16 @@ DAMAGES: Final = (sqlite3.Error, UnicodeDecodeError)
 
 _SCHEMA: Final = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 _WAL: Final = "-wal"
-_SUFFIXES: Final = ("", "-journal", _WAL, "-shm")
+_SHM: Final = "-shm"
+_ROLLBACK: Final = "-journal"
+_SUFFIXES: Final = ("", _ROLLBACK, _WAL, _SHM)
 """Endings of the files of a database in SQLite."""
+
+MAX_COPIED_BYTES: Final = 2 * 1024**3
+"""Longest database or log that is copied to be read; a match of two seats takes up to 1 kB."""
+
+_PIECE_BYTES: Final = 64 * 1024
+"""Bytes that are copied at a time."""
 
 _ACTIVE: Final = frozenset({"index", "trigger", "view"})
 """Kinds of items in a schema that run expressions when a table is read or written."""
@@ -109,8 +123,14 @@ def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
         UsageError: it cannot be opened, or a newer version of flagfall made it.
     """
     with _errors_of(path):
-        connection = _connect(path, "rwc")
+        for name in _names(path):  # a folder that was sent could lead to files of others
+            if name.is_symlink():
+                raise UsageError(f"{name} is a link: put the file itself there, or choose another --output")
+        is_new = not path.exists() or not path.stat().st_size
+        connection = _connect(path, "mode=rwc")
         with _closed_on_error(connection):
+            if is_new:  # its first page needs no rollback journal, which readers would refuse
+                connection.execute("PRAGMA journal_mode = MEMORY")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             _check_pages(connection, path)
@@ -125,30 +145,123 @@ def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
         raise DamagedStore(path, fault)
 
 
-def open_to_read(path: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDirectory[str] | None]:
-    """Open a database without changing it.
+class OpenedToRead:
+    """A database that is open for reading; nothing beside it is changed.
 
     Args:
         path: its file.
 
-    Returns:
-        The connection, and the folder of the copy that it reads if one was needed.
+    Attributes:
+        connection: the connection to it, or to a copy.
 
     Raises:
         DamagedStore: the file is not a database, or a part of it is damaged.
         UsageError: it cannot be opened, or a newer version of flagfall made it.
     """
-    with _errors_of(path):
-        connection = _open_in_place(path)
-        if connection is not None:
-            return connection, None
-        folder = tempfile.TemporaryDirectory(prefix="flagfall-")
+
+    def __init__(self, path: Path) -> None:
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._path = path
+        with _errors_of(path):
+            self._path = path.resolve()  # SQLite looks for the other files beside the database itself
+            self._seen = _states(self._path)
+            self._is_live = self._seen[1] is not None and _names(self._path, _SHM)[0].exists()
+            self.connection = self._in_place() or self._from_copy()
+
+    def is_current(self) -> bool:
+        """Return whether this connection sees what is in the database now; if not, open another one."""
+        found = _states(self._path)
+        if self._is_live and self._copy is None:  # transactions of others are seen, but no other files
+            return [one and one[:2] for one in found] == [one and one[:2] for one in self._seen]
+        return found == self._seen
+
+    def check_unchanged(self) -> None:
+        """Raise an error if a run has begun to change the database while it was read without locks.
+
+        Raises:
+            UsageError: it has, so what was read may be of two states.
+        """
+        if not self._is_live and self._copy is None and _states(self._path)[0] != self._seen[0]:
+            self._raise_changed()
+
+    def _raise_changed(self) -> NoReturn:
+        raise UsageError(f"{self._path} was changed while it was read: try again")
+
+    def close(self) -> None:
+        """Close the database, and remove the copy."""
+        self.connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    def _in_place(self) -> sqlite3.Connection | None:
+        """Return a connection to the file itself, or `None` if a copy has to be read."""
+        if not self._is_live and self._seen[1] is not None and self._seen[1][2]:
+            return None
+        connection = _connect(self._path, f"mode=ro&{'readonly_shm' if self._is_live else 'immutable'}=1")
         try:
-            connection = _open_copy(path, Path(folder.name))
+            connection.execute("PRAGMA query_only = ON")
+            if _version(connection, self._path) == len(MIGRATIONS):
+                _check_schema(connection, self._path)
+                return connection
+        except sqlite3.OperationalError:  # for example an index that may not be read
+            pass
         except BaseException:
-            folder.cleanup()
+            connection.close()
             raise
-        return connection, folder
+        connection.close()
+        return None
+
+    def _from_copy(self) -> sqlite3.Connection:
+        """Return a connection to a copy migrated to the present version."""
+        self._copy = tempfile.TemporaryDirectory(prefix="flagfall-")
+        try:
+            for name in _names(self._path, "", _WAL):  # the newest transactions may be in the log
+                if name.exists():
+                    _copy_file(name, Path(self._copy.name) / name.name)
+            if not self.is_current():
+                self._raise_changed()
+            connection = _connect(Path(self._copy.name) / self._path.name, "mode=rw")
+            with _closed_on_error(connection):
+                _migrate(connection, self._path)
+                _check_schema(connection, self._path)
+        except BaseException:
+            self._copy.cleanup()
+            raise
+        return connection
+
+
+def _states(path: Path) -> list[tuple[int, int, int, int] | None]:
+    """Return device, inode, length and time of a database and its log, `None` for one that is missing."""
+    found: list[tuple[int, int, int, int] | None] = []
+    for name in _names(path, "", _WAL):
+        try:
+            about = name.stat()
+        except FileNotFoundError:
+            found.append(None)
+        else:
+            found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
+    return found
+
+
+def _copy_file(path: Path, copy: Path) -> None:
+    """Copy a file; where it holds only zeros, the copy has a hole, which takes no space."""
+    with path.open("rb") as reading, copy.open("xb") as writing:
+        if (length := os.fstat(reading.fileno()).st_size) > MAX_COPIED_BYTES:
+            raise UsageError(
+                f"{path} has {length} bytes and can only be read from a copy, which has at most"
+                f" {MAX_COPIED_BYTES}: --resume brings the database of a run of yours up to date"
+            )
+        while piece := reading.read(_PIECE_BYTES):
+            if piece.count(0) < len(piece):
+                writing.write(piece)
+            else:
+                writing.seek(len(piece), os.SEEK_CUR)
+        writing.truncate()
+
+
+def _names(path: Path, *suffixes: str) -> list[Path]:
+    """Return the paths of the files of a database, or of some of them."""
+    return [path.with_name(path.name + suffix) for suffix in suffixes or _SUFFIXES]
 
 
 @contextmanager
@@ -164,12 +277,15 @@ def _errors_of(path: Path) -> Iterator[None]:
 
 
 def _connect(path: Path, access: str) -> sqlite3.Connection:
-    for suffix in _SUFFIXES:  # opening a pipe, SQLite would wait for good, and hear no signal
-        beside = path.with_name(path.name + suffix)
+    for beside in _names(path):  # opening a pipe, SQLite would wait for good, and hear no signal
         if beside.exists() and not beside.is_file():
             raise UsageError(f"{beside} is not a regular file: remove it")
+        if beside.name.endswith(_ROLLBACK) and beside.exists():
+            raise UsageError(
+                f"{beside} could make SQLite delete other files; runs do not leave it: remove it"
+            )
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={access}", uri=True, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?{access}", uri=True, isolation_level=None, check_same_thread=False
     )
     connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from others
     return connection
@@ -182,39 +298,6 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     except BaseException:
         connection.close()
         raise
-
-
-def _open_in_place(path: Path) -> sqlite3.Connection | None:
-    """Return a read-only connection, or `None` if a copy has to be read."""
-    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    for access in ("rw", "ro") if writable else ("ro",):
-        connection = _connect(path, access)
-        try:
-            connection.execute("PRAGMA query_only = ON")
-            if _version(connection, path) == len(MIGRATIONS):
-                _check_schema(connection, path)
-                return connection
-        except sqlite3.OperationalError:  # SQLite cannot create its files beside the database
-            connection.close()
-            continue
-        except BaseException:
-            connection.close()
-            raise
-        connection.close()
-        return None
-    return None
-
-
-def _open_copy(path: Path, folder: Path) -> sqlite3.Connection:
-    """Return a connection to a copy migrated to the present version."""
-    for name in (path.name, path.name + _WAL):  # the newest transactions may be in the second
-        if (path.parent / name).exists():
-            shutil.copyfile(path.parent / name, folder / name)
-    connection = _connect(folder / path.name, "rw")
-    with _closed_on_error(connection):
-        _migrate(connection, path)
-        _check_schema(connection, path)
-    return connection
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:

@@ -16,10 +16,9 @@ import math
 import os
 import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -33,7 +32,7 @@ from flagfall.tournament.blocks.columns import columns_of_blocks, has_fixed_sche
 from flagfall.tournament.blocks.table import BlockWriter, read_blocks
 from flagfall.tournament.checking import misfit
 from flagfall.tournament.columns import ResultColumns
-from flagfall.tournament.database import DAMAGES, DamagedStore, open_to_read, open_to_write
+from flagfall.tournament.database import DAMAGES, DamagedStore, OpenedToRead, open_to_write
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.noted import NotedSum, put_noted, read_noted, stored_sums
@@ -129,19 +128,19 @@ class Store:
     ) -> None:
         self.folder = folder
         self._path = folder / DATABASE
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._opened: OpenedToRead | None = None
         if mode == "make":
             self._database = open_to_write(self._path, durable=durable)
             self._blocks = BlockWriter(self._database, self._numbered)
             return
         if not holds_tournament(folder):
             raise UsageError(f"{folder} holds no tournament: there is no {DATABASE} in it")
-        self._database, self._copy = open_to_read(self._path)
+        self._opened = OpenedToRead(self._path)
+        self._database = self._opened.connection
 
-    @property
-    def is_copy(self) -> bool:
-        """True if a copy is read, which later changes of the database do not reach."""
-        return self._copy is not None
+    def is_current(self) -> bool:
+        """Return whether this store sees what is in the folder now; if not, open another one."""
+        return self._opened is None or self._opened.is_current()
 
     # The plan.
 
@@ -370,6 +369,9 @@ class Store:
             yield
         except DAMAGES as error:
             raise DamagedStore(self._path, error) from error
+        finally:
+            if self._opened is not None:
+                self._opened.check_unchanged()
 
     def played(self, plan: TournamentPlan | None = None) -> dict[str, MatchRecord]:
         """Return the records of matches that count, by id.
@@ -448,9 +450,12 @@ class Store:
 
     def close(self) -> None:
         """Close the database."""
+        if self._opened is not None:
+            self._opened.close()
+            return
+        with suppress(sqlite3.Error):  # a program that reads at this moment keeps SQLite from doing so
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._database.close()
-        if self._copy is not None:
-            self._copy.cleanup()
 
     # Journals.
 

@@ -682,6 +682,24 @@ async def test_a_page_in_a_browser_may_not_connect_without_a_token(port: int):
     assert (played.actions(), played.disqualified) == ([5, 5], [])
 
 
+async def test_a_request_of_many_blanks_is_not_parsed(port: int):
+    answers: list[bytes] = []
+
+    async def client() -> None:
+        stranger = await Line.open(port)
+        await stranger.raw(
+            b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            b"X:" + b"\t " * 200 + b"x\r\n\r\n"
+        )
+        answers.append(await stranger._stream.receive_some())
+        assert await guest(invited("ws", port), echo) is None
+
+    played = await match(CountTask(3), hosted("ws", port), client)
+    assert answers == [b""]
+    assert played.actions() == [0, 1, 2]
+
+
 async def test_a_client_that_closes_is_answered_and_gone(port: int):
     answers: list[bytes] = []
 

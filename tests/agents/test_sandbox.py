@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,35 @@ async def test_an_agent_in_a_sandbox_has_no_way_to_the_kernel():
     if os.geteuid() == 0:  # a user of its own outside, too: the whole range is mapped to itself
         assert found["user"][0] in sandbox.USERS
         assert found["outside"][:2] == ["0", "0"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="agents of a plain user have no users of their own")
+def test_no_two_agents_of_this_machine_are_the_same_user():
+    """Processes whose numbers differ by the number of users would begin with the same one."""
+    host = """
+import itertools, trio
+from flagfall.agents.process import sandbox, supervised
+from flagfall.agents.process.isolation import Isolation
+sandbox._numbers = itertools.count(7)
+async def main():
+    agent = await supervised.open_supervised(["/usr/bin/id", "-u"], Isolation("sandbox"))
+    print(int(await agent.process.stdout.receive_some()), flush=True)
+    await trio.to_thread.run_sync(input)
+    await agent.end()
+trio.run(main)
+"""
+    users = []
+    with ExitStack() as stack:
+        for number in range(3):
+            other = subprocess.Popen(
+                [sys.executable, "-c", host], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            stack.callback(other.communicate, "\n")
+            assert other.stdout is not None
+            users.append(int(other.stdout.readline()))
+            if number == 1:
+                stack.close()  # then its user is free again
+    assert users[0] == users[2] != users[1]
 
 
 @pytest.mark.parametrize("what", ["page_tables", "empty_files", "sockets", "connections"])

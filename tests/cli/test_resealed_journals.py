@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from flagfall.playing import run
+from flagfall.tasks.catalog import make_task
 from tests.cli.sealed_journals import HEADER
 from tests.cli.sealed_journals import sealed as write_sealed
 
@@ -229,3 +230,28 @@ def test_a_long_verification_shows_how_far_it_is_and_ends_at_once(folder):
     os.close(controller)
     last = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\r", b"", told).splitlines()[-1]
     assert last.endswith(b"flagfall: j: interrupted before its end")
+
+
+@pytest.mark.parametrize("scheduler", ["sequential:1", "random", "dependencies:micro2>micro3"])
+def test_tasks_are_built_when_they_are_due(call, scheduler, monkeypatch):
+    names = [f"micro{number % 3 + 1}" for number in range(600)]
+    run(names, "random", steps=3, scheduler=scheduler, seed=1, journal="odd.jsonl")
+    built: list[str] = []
+
+    def make(name: str) -> Any:
+        built.append(name)
+        return make_task(name)
+
+    monkeypatch.setattr("flagfall.tasks.building.make_task", make)
+    ended = call("verify odd.jsonl")
+    assert (ended.code, ended.err) == (0, "")
+    assert len(built) == 1
+
+
+def test_a_task_that_cannot_be_built_is_told_when_it_is_due(call):
+    sealed({**HEADER, "tasks": ["micro1", "micro0"]}, START, TURN, {**END, "ended": "cut"})
+    assert "unknown task" not in call("verify odd.jsonl").err
+    sealed({**HEADER, "tasks": ["micro0", "micro1"]}, START, TURN, {**END, "ended": "cut"})
+    ended = call("verify odd.jsonl")
+    assert ended.code == 2
+    assert "the tasks of the match cannot be created here: unknown task 'micro0'" in ended.err

@@ -7,10 +7,14 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from flagfall.tournament.store import Store
+from flagfall.viewer.live.folder_reader import FolderReader
 
 Call = Callable[..., Any]
 
@@ -46,6 +50,139 @@ def test_a_folder_is_resumed(call: Call, results: Path) -> None:
     assert call(RESUME).code == 0
     assert len(call("results cup-results --matches --json").data()) == 2
     assert (results / "standings.csv").read_text().startswith("place,")
+
+
+READING = (
+    "results cup-results",
+    "results cup-results --matches --format csv",
+    "report cup-results -o report.html --embed 1",
+    "export cup-results --to trace -o trace.json",
+    "verify cup-results/journals/r0-m0-g0-1.jsonl",
+    "transcript cup-results/journals/r0-m0-g0-1.jsonl",
+    "replay cup-results/journals/r0-m0-g0-1.jsonl -o replay.html",
+    "ctl cup-results status",
+    "tournament cup.toml --quiet --dry-run",
+    "tournament cup.toml --quiet",
+    "tournament other.toml --output cup-results --resume",
+)
+"""Commands that read a results folder, or refuse to play in it."""
+
+
+def put_late_news(results: Path, *suffixes: str) -> None:
+    """Leave what a killed run leaves: the last record is in the log alone."""
+    database = results / "tournament.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE matches SET why = 'late news'")
+        connection.commit()
+        left = {suffix: database.with_name(database.name + suffix).read_bytes() for suffix in suffixes}
+        whole = database.read_bytes()
+    database.write_bytes(whole)
+    for suffix, content in left.items():
+        database.with_name(database.name + suffix).write_bytes(content)
+
+
+def make_older(results: Path) -> None:
+    """Make the database one of an earlier version."""
+    with closing(sqlite3.connect(results / "tournament.db")) as database:
+        database.executescript("DROP TABLE noted; PRAGMA user_version = 3;")
+
+
+def add_rollback_journal(results: Path, named: Path) -> None:
+    """Put a journal beside the database that makes SQLite delete the file that it names."""
+    name = bytes(named)
+    header = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + (0).to_bytes(4) + bytes(4) + (1).to_bytes(4)
+    header += (512).to_bytes(4) + (4096).to_bytes(4)
+    trailer = (2**30 // 4096 + 1).to_bytes(4) + name + len(name).to_bytes(4) + sum(name).to_bytes(4)
+    (results / "tournament.db-journal").write_bytes(header.ljust(512, b"\0") + trailer + header[:8])
+
+
+STATES: dict[str, Callable[[Path], object]] = {
+    "complete": lambda _: None,
+    "killed": lambda results: put_late_news(results, "-wal", "-shm"),
+    "killed, without its index": lambda results: put_late_news(results, "-wal"),
+    "with a log that is empty": lambda results: (results / "tournament.db-wal").touch(),
+    "with an index alone": lambda results: (results / "tournament.db-shm").write_bytes(bytes(32768)),
+    "older": make_older,
+    "not a database": lambda results: (results / "tournament.db").write_bytes(b"text" * 5000),
+    "with an order to delete": lambda results: add_rollback_journal(results, results.parent / "mine"),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_reading_changes_nothing(call: Call, results: Path, folder: Path, state: str) -> None:
+    (folder / "other.toml").write_text(PLAN.replace("steps = 5", "steps = 6"))
+    (folder / "mine").write_text("precious")
+    STATES[state](results)
+    before = content_of(results)
+    for line in READING:
+        ended = call(line)
+        assert content_of(results) == before, line
+        assert "Traceback" not in ended.err
+        if state.startswith("killed") and "csv" in line:
+            assert "late news" in ended.out
+    reader = FolderReader(results)
+    reader.read()
+    reader.read_standings()
+    reader.close()
+    assert content_of(results) == before
+    assert (folder / "mine").read_text() == "precious"
+
+
+def content_of(folder: Path) -> dict[str, str]:
+    return {str(one): sha256(one.read_bytes()).hexdigest() for one in folder.rglob("*") if one.is_file()}
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["beside it", "beside what a link leads to"])
+def test_an_order_to_delete_a_file_is_refused(call: Call, results: Path, folder: Path, linked: bool) -> None:
+    mine = folder / "mine"
+    mine.write_text("precious")
+    place = results
+    if linked:
+        place = results / "journals"
+        (results / "tournament.db").rename(place / "tournament.db")
+        (results / "tournament.db").symlink_to(place / "tournament.db")
+    add_rollback_journal(place, mine)
+    for line in ("results cup-results", "report cup-results -o report.html", RESUME):
+        ended = call(line)
+        assert mine.read_text() == "precious"
+        assert ended.code == 2
+        assert "tournament.db" in ended.err
+        assert ended.err.count("\n") == 1
+
+
+def test_a_copy_of_a_database_takes_no_more_space_than_what_was_sent(
+    call: Call, results: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_older(results)
+    os.truncate(results / "tournament.db", 150_000_000)
+    (folder / "copies").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "copies"))
+    with closing(Store(results)) as store:
+        (copy,) = (folder / "copies").rglob("tournament.db")
+        assert copy.stat().st_size == 150_000_000
+        assert copy.stat().st_blocks * 512 < 1_000_000
+        assert len(list(store.records())) == 1
+    os.truncate(results / "tournament.db", 10**10)
+    ended = call("results cup-results")
+    assert ended.code == 2
+    assert "tournament.db has 10000000000 bytes" in ended.err
+    assert list((folder / "copies").iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_a_run_does_not_write_through_a_link_of_the_database(
+    call: Call, results: Path, folder: Path, suffix: str
+) -> None:
+    mine, path = folder / "mine", results / f"tournament.db{suffix}"
+    with closing(sqlite3.connect(mine)) as database:
+        database.executescript("CREATE TABLE own (word); PRAGMA user_version = 0;")
+    before = mine.read_bytes()
+    path.unlink(missing_ok=True)
+    path.symlink_to(mine)
+    ended = call(RESUME)
+    assert mine.read_bytes() == before
+    assert ended.code == 2
+    assert f"{path.name} is a link" in ended.err
 
 
 @pytest.mark.parametrize("name", ["lock", "control", "standings.csv"])

@@ -336,6 +336,28 @@ def test_every_mistake_is_told_at_once():
     assert told[4].endswith("unknown task 'micro2b'; nearest: micro2, micro20, micro12")
 
 
+def test_only_the_first_mistakes_have_a_hint():
+    """A hint compares a word with all that are known, which takes 10 ms."""
+    told = complaint(json.dumps({"scheduler": {"policy": "random", "tasks": ["micro99"] * 90}}), ".json")
+    assert told.startswith("file: 90 problems:")
+    assert told.count("nearest") == 20
+
+
+def test_patterns_and_what_they_stand_for_are_bounded():
+    listed: dict[str, object] = {"policy": "random", "tasks": ["mini*"] * 100}
+    assert len(from_json({"scheduler": listed}).schedule) == 600
+    listed["tasks"] = ["mini*"] * 101
+    told = complaint(json.dumps({"scheduler": listed}), ".json")
+    assert "scheduler.tasks: 101 patterns; the limit is 100" in told
+    listed["tasks"] = ["*"] * 100
+    told = complaint(json.dumps({"scheduler": listed}), ".json")
+    assert f"scheduler.tasks: {100 * len(TASK_TYPES)} entries; the limit is 10000" in told
+    listed["tasks"] = ["mini1"]
+    tables = {f"mini{'*' * number}": {"max_time": 1} for number in range(1, 102)}
+    told = complaint(json.dumps({"scheduler": listed, "tasks": tables}), ".json")
+    assert "tasks: 101 patterns; the limit is 100" in told
+
+
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b"a = 1\nb = '\xe9'")
     for source, told in (

@@ -275,7 +275,7 @@ def test_successes_are_summed_by_id_and_a_task_listed_twice_is_no_likelier() -> 
         ([("t0", "t1"), ("x", "t1")], "entry 2: unknown task 'x'; known: t0, t1, t2"),
         ([("t0", "t0")], "a cycle locks t0 for ever"),
         ([("t0", "t1"), ("t1", "t2"), ("t2", "t0")], "a cycle locks t0, t1, t2 for ever"),
-        ([("t0", "t1"), ("t1", "t0"), ("t1", "t2")], "a cycle locks t0, t1, t2 for ever"),
+        ([("t0", "t1"), ("t1", "t0"), ("t1", "t2")], "a cycle locks t0, t1 for ever"),
         ([("t0",)], "entry 1 must be a pair"),
         (["t0"], "entry 1 must be a pair"),
     ],

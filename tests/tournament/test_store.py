@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from itertools import islice
@@ -98,6 +99,32 @@ def test_a_reader_does_not_wait_for_the_writer(tmp_path: Path) -> None:
     assert list(reader.played()) == ["a"]
     reader.close()
     writer.close()
+
+
+def test_a_run_that_was_watched_leaves_all_in_the_database_itself(tmp_path: Path) -> None:
+    writer = Store(tmp_path, "make")
+    writer.put(MatchRecord(id="a"))
+    reader = Store(tmp_path)
+    writer.close()
+    (tmp_path / "moved").mkdir()
+    shutil.copy(tmp_path / "tournament.db", tmp_path / "moved")
+    moved = Store(tmp_path / "moved")
+    assert list(moved.played()) == list(reader.played()) == ["a"]
+    moved.close()
+    reader.close()
+
+
+def test_a_database_that_changes_while_it_is_read_without_locks_is_told(tmp_path: Path) -> None:
+    Store(tmp_path, "make").close()
+    reader = Store(tmp_path)
+    assert reader.is_current()
+    with closing(Store(tmp_path, "make")) as writer:
+        writer.put(MatchRecord(id="a"))
+        assert not reader.is_current()
+        assert list(reader.played()) == []
+    with pytest.raises(UsageError, match="was changed while it was read: try again"):
+        reader.played()
+    reader.close()
 
 
 @pytest.mark.parametrize("statement", ["SELECT match", "SELECT number", "SELECT last", "SELECT count"])

@@ -198,7 +198,10 @@ def test_a_match_that_is_closed_for_others_is_not_taken_for_one_without_pictures
 
 def test_nothing_that_a_journal_names_is_imported_without_trust(tmp_path):
     (tmp_path / "planted.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
-    path = write(tmp_path / "a.jsonl", [header(tasks=["gym:planted:Game-v0"]), TurnPlayed(1, 0, "x", 0, "y")])
+    start = TaskStarted(0, "gym:planted:Game-v0", 0, 0)
+    path = write(
+        tmp_path / "a.jsonl", [header(tasks=["gym:planted:Game-v0"]), start, TurnPlayed(1, 0, "x", 0, "y")]
+    )
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
@@ -330,9 +333,10 @@ def test_a_task_without_a_turn_that_agrees_is_not_drawn(named_file):
 def test_mistakes_in_a_file_that_a_journal_names_are_not_quoted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.txt").write_text("hunter2 is the password\n")
-    path = write(tmp_path / "a.jsonl", [header(tasks=["vgdl:notes.txt"]), TurnPlayed(1, 0, 1, 0, 2)])
+    start = TaskStarted(0, "vgdl:notes.txt", 0, 0)
+    path = write(tmp_path / "a.jsonl", [header(tasks=["vgdl:notes.txt"]), start, TurnPlayed(1, 0, 1, 0, 2)])
     why = drawn(path)[0]["why"]
-    assert why.startswith("notes.txt:1:")
+    assert why.startswith("pictures end at turn 0: notes.txt:1:")
     assert "hunter2" not in why
 
 

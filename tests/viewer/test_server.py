@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 import trustme
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -22,7 +24,7 @@ from wsproto.events import Request as Upgrade
 
 from flagfall.errors import UsageError
 from flagfall.viewer.server import connection, run, sse
-from flagfall.viewer.server.access import MAX_BODY_BYTES, MAX_TARGET_BYTES
+from flagfall.viewer.server.access import MAX_BODY_BYTES, MAX_TARGET_BYTES, Access
 from flagfall.viewer.server.bind import Bind
 from flagfall.viewer.server.connection import MAX_HEAD_BYTES, MAX_MESSAGE_BYTES
 from flagfall.viewer.server.files import path_inside
@@ -124,6 +126,7 @@ REFUSED: dict[str, tuple[int, tuple[str, ...], dict[str, Any]]] = {
     "a host of somebody else": (403, ("/", "Host: rebound.example"), {}),
     "a host of somebody else with the port": (403, ("/", "Host: rebound.example:80"), {}),
     "a host that begins with ours": (403, ("/", "Host: 127.0.0.1.rebound.example"), {}),
+    "a header of many blanks": (400, ("/", "X:" + " \t" * 200 + "x"), {}),
     "an empty host": (400, ("/", "Host: "), {}),
     "an origin of somebody else": (403, ("/", "Origin: http://elsewhere.example"), {}),
     "no origin at all": (403, ("/", "Origin: null"), {}),
@@ -425,6 +428,34 @@ async def test_another_token_makes_old_cookies_useless():
         port = server.port
     async with pages(Bind(port=port, token=TOKEN[::-1])) as (_, server):
         assert status(await server.ask("/", f"Cookie: {cookie}")) == 401
+
+
+@pytest.mark.parametrize("part", ["a", "\\", "\\1", '"', "="])
+def test_what_stands_in_a_cookie_makes_no_work_before_the_token_is_known(part: str):
+    value = f'flagfall-80="{part * (15_000 // len(part))}"'
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/"}
+    scope |= {"query_string": b"", "headers": [(b"host", b"127.0.0.1:80"), (b"cookie", value.encode())]}
+    calls: list[str] = []
+    sys.setprofile(lambda _frame, event, _value: calls.append(event))
+    try:
+        refusal = Access(TOKEN).refusal(scope)
+    finally:
+        sys.setprofile(None)
+    assert refusal is not None
+    assert refusal.status_code == 401
+    assert len(calls) < 1000
+
+
+async def test_blanks_are_counted_over_the_parts_of_a_request():
+    async with pages() as (_, server):
+        stream = await connect(server.port)
+        await stream.send_all(request(server.port, "/", "X:" + " " * 200 + "x", "Y: y"))
+        assert status(await read_all(stream)) == 200
+        stream = await connect(server.port)
+        await stream.send_all(request(server.port, "/").removesuffix(b"\r\n") + b"X:" + b" " * 200)
+        await trio.testing.wait_all_tasks_blocked()
+        await stream.send_all(b" " * 200 + b"x\r\n\r\n")
+        assert status(await read_all(stream)) == 400
 
 
 def test_a_token_is_not_printed():

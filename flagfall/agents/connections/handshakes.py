@@ -8,7 +8,7 @@ Rule 2: where `MAX_HANDSHAKES` of them are open, a new one takes the place of th
 
 from __future__ import annotations
 
-__all__ = ["HANDSHAKE_SECONDS", "MAX_HANDSHAKES", "Handshakes", "is_hung_up"]
+__all__ = ["HANDSHAKE_SECONDS", "MAX_BLANKS", "MAX_HANDSHAKES", "Handshakes", "has_many_blanks", "is_hung_up"]
 
 import select
 from collections import Counter
@@ -27,6 +27,10 @@ that is lost and sent again after a second."""
 MAX_HANDSHAKES: Final = 64
 """Unauthenticated connections at a time. Each costs a descriptor and, with TLS, up to 1 MiB. A flood of 1000
 connections a second leaves each of them 64 ms; a handshake on the same machine takes 2 ms."""
+
+MAX_BLANKS: Final = 256
+"""Most blanks and tabs in a row in a request of HTTP. The library h11 tries every division of them in two:
+60,000 in a header that is invalid hold up all matches of the loop for 16 s."""
 
 _IPV6_NETWORK_BITS: Final = 64
 """Leading bits of an IPv6 address that count: one host usually owns all addresses that begin with them."""
@@ -100,3 +104,12 @@ def is_hung_up(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLRDHUP)
     return bool(poll.poll(0))
+
+
+def has_many_blanks(data: bytes) -> bool:
+    """Return whether a part of a request of HTTP has more than `MAX_BLANKS` blanks and tabs in a row.
+
+    Args:
+        data: the bytes that have come, after the last `MAX_BLANKS` of those before.
+    """
+    return b" " * (MAX_BLANKS + 1) in data.replace(b"\t", b" ")

@@ -17,10 +17,10 @@ __all__ = [
     "Sandboxed",
     "check_sandbox",
     "check_sandbox_for",
-    "sandbox_user",
     "sandboxed",
 ]
 
+import fcntl
 import itertools
 import os
 import shutil
@@ -48,6 +48,9 @@ MEMORY_FILES: Final = (TMP, "/dev/shm")  # noqa: S108 - inside of the sandbox
 
 USERS: Final = range(60578, 61184)
 """Users that agents become where the host is root: a range that systemd's list of users leaves unused."""
+
+_RESERVED: Final = Path("/run/flagfall-users")
+"""Folder of root alone, with a file for each user of the range; locked while an agent is that user."""
 
 _SYSTEM: Final = (
     "/usr",
@@ -108,11 +111,13 @@ class Sandboxed:
         words: the command.
         descriptors: open files that it must inherit.
         user: the user that it becomes in the sandbox, where it is root at first; 0 where it stays the same.
+        lock: open file that keeps other agents of this machine from becoming that user; -1 for none.
     """
 
     words: list[str]
     descriptors: tuple[int, ...]
     user: int
+    lock: int
 
     def close(self) -> None:
         """Close the descriptors, when the command has been started or could not be."""
@@ -120,13 +125,46 @@ class Sandboxed:
             with suppress(OSError):
                 os.close(descriptor)
 
+    def release(self) -> None:
+        """Let other agents become the user, when the command with all that it started has ended."""
+        if self.lock >= 0:
+            fcntl.flock(self.lock, fcntl.LOCK_UN)  # a process that was forked meanwhile may hold it open
+            os.close(self.lock)
 
-def sandbox_user() -> int:
-    """Return the user that the next agent in a sandbox becomes; 0 where it stays the host's user.
 
-    There are several so that one agent's limits, keys and messages of the system are not another's.
+def _reserve_user() -> tuple[int, int]:
+    """Return the user that an agent becomes, and its lock; 0 and -1 where it stays the host's user.
+
+    No two agents of a machine are the same one, so one agent's limits and keys are not another's.
+
+    Raises:
+        UsageError: all users are taken, or nothing can be locked.
     """
-    return USERS[next(_numbers) % len(USERS)] if os.geteuid() == 0 else 0
+    if os.geteuid() != 0:
+        return 0, -1
+    try:
+        _RESERVED.mkdir(mode=0o700, exist_ok=True)
+        for _ in USERS:
+            user = USERS[next(_numbers) % len(USERS)]
+            lock = os.open(
+                _RESERVED / str(user), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(lock)
+                if not isinstance(error, BlockingIOError):
+                    raise
+            else:
+                return user, lock
+    except OSError as error:
+        raise UsageError(
+            f"isolation sandbox: {_RESERVED}, where the users of agents are reserved, cannot be written:"
+            f" {error.strerror or error}"
+        ) from error
+    raise UsageError(
+        f"isolation sandbox: all {len(USERS)} users are taken: run fewer matches at the same time"
+    )
 
 
 def sandboxed(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sandboxed:
@@ -154,8 +192,8 @@ def check_sandbox_for(shown: Iterable[str]) -> None:
         UsageError: there can be none, or another user could not read one of them.
     """
     check_sandbox()
-    if user := sandbox_user():
-        refuse_unreadable(shown, user)
+    if os.geteuid() == 0:
+        refuse_unreadable(shown, USERS[0])
 
 
 @cache
@@ -184,6 +222,7 @@ def check_sandbox() -> None:
         raise UsageError(f"isolation sandbox: bubblewrap does not work here: {error}") from error
     finally:
         wrapped.close()
+        wrapped.release()
     if tried.returncode:
         last = tried.stderr.strip().rpartition("\n")[2]
         raise UsageError(f"isolation sandbox: bubblewrap does not work here: {last}; {_advice(last)}")
@@ -198,7 +237,7 @@ def _advice(problem: str) -> str:
 
 
 def _wrapped(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sandboxed:
-    user = sandbox_user()
+    user, lock = _reserve_user()
     words = [_program("bwrap"), *_NAMESPACES, *_ENDS]
     if user:
         words += [word for capability in _BECOMES for word in ("--cap-add", capability)]
@@ -221,10 +260,12 @@ def _wrapped(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sa
             _memory_file(compile_filter(cores=bool(limits.cores), shared_memory=bool(limits.memory)))
         )
     except BaseException:
-        Sandboxed([], tuple(opened), 0).close()
+        failed = Sandboxed([], tuple(opened), user, lock)
+        failed.close()
+        failed.release()
         raise
     words += ["--remount-ro", "/", "--chdir", str(Path.cwd()), "--seccomp", str(opened[-1])]
-    return Sandboxed([*words, "--", *command], tuple(opened), user)
+    return Sandboxed([*words, "--", *command], tuple(opened), user, lock)
 
 
 def _program(name: str) -> str:

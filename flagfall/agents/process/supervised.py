@@ -186,8 +186,10 @@ async def _execute(
     words, sandbox = [*command], None
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     report = AgentReport(reading)
-    answers, output = open_stamped_pipe() if stdout == subprocess.PIPE else (-1, stdout)
+    answers, output = -1, stdout
     try:
+        if stdout == subprocess.PIPE:
+            answers, output = open_stamped_pipe()
         if isolation.kind == "sandbox":
             sandbox = sandboxed(words, [*shown, *isolation.readable], isolation.limits)
             words = sandbox.words
@@ -207,6 +209,8 @@ async def _execute(
         report.close()
         if answers >= 0:
             os.close(answers)
+        if sandbox:
+            sandbox.release()
         raise
     finally:
         os.close(writing)
@@ -214,7 +218,7 @@ async def _execute(
             os.close(output)
         if sandbox:
             sandbox.close()
-    return SupervisedProcess(process, folder, group, report, tuple(shown) if sandbox else ())
+    return SupervisedProcess(process, folder, group, report, shown, sandbox)
 
 
 async def run_supervised(
@@ -339,7 +343,8 @@ class SupervisedProcess:
         folder: the private folder; empty if it has none.
         group: the control group, if it has one.
         report: reports which process the supervisor started.
-        shown: the files of its own code in a sandbox.
+        shown: the files of its own code.
+        sandbox: its sandbox, if it has one.
         use: its use of a fork server, if one started it.
 
     Attributes:
@@ -353,6 +358,7 @@ class SupervisedProcess:
         group: Path | None,
         report: AgentReport,
         shown: Sequence[str] = (),
+        sandbox: Sandboxed | None = None,
         use: ForkServerUse | None = None,
     ) -> None:
         self.process = process
@@ -361,6 +367,7 @@ class SupervisedProcess:
         self._group = group
         self._report = report
         self._shown = shown
+        self._sandbox = sandbox
         self._tail = bytearray()
 
     def take_pipe(self) -> PipeStream:
@@ -431,6 +438,8 @@ class SupervisedProcess:
                 await self._end_by_force()
             finally:
                 self._report.close()
+                if self._sandbox is not None:
+                    self._sandbox.release()
                 if isinstance(process, ForkedProcess):
                     process.close()
                 if self._use is not None:
@@ -493,7 +502,9 @@ class SupervisedProcess:
         Args:
             detail: the detail of the fault, besides what it wrote to its standard error.
         """
-        return show_hint(f"{self.stderr_tail}\n{detail}", self._shown) if self._shown else ""
+        return (
+            show_hint(f"{self.stderr_tail}\n{detail}", self._shown) if self._sandbox and self._shown else ""
+        )
 
 
 def _family_clock(pid: int) -> NowNs:

@@ -30,6 +30,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import ProtocolError
 
+from flagfall.agents.connections.handshakes import MAX_BLANKS, has_many_blanks
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
 from flagfall.kernel.channels.pipes import ByteStream
 
@@ -62,6 +63,7 @@ class WebSocketStream:
         self._max_bytes = max_bytes
         self._binary = False
         self._unsent = b""
+        self._head = b""
 
     # Opening.
 
@@ -209,6 +211,10 @@ class WebSocketStream:
             data = await self._pipe.read()
             if not data:
                 raise trio.EndOfChannel
+            if self._connection.state is ConnectionState.CONNECTING:
+                self._head = self._head[-MAX_BLANKS:] + data
+                if has_many_blanks(self._head):
+                    raise FrameError(f"more than {MAX_BLANKS} blanks in a row in the head of a request")
             try:
                 self._connection.receive_data(data)
                 self._events.extend(self._connection.events())

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -38,7 +38,10 @@ ResolveWords: TypeAlias = Callable[[Any], Vocabulary]
 """Makes the vocabulary from the value of `words`; raises `UsageError`."""
 
 MAX_LISTED: Final = 10_000
-"""Most entries of a schedule and most tables of tasks: each may be compared with every known task."""
+"""Most entries of a schedule, with what its patterns stand for, and most tables of tasks."""
+
+MAX_PATTERNS: Final = 100
+"""Most patterns in a schedule, and among the tables of tasks: each is compared with every known task."""
 
 _TABLES: Final = ("scheduler", "tasks", "worlds", "words")
 _WILDCARDS: Final = frozenset("*?[")
@@ -84,22 +87,26 @@ def parse_tables(data: Mapping[str, Any], problems: Problems, resolve: ResolveWo
         if (kind := world_type(table, name, problems, WORLDS)) is not None
     }
     written = problems.table(data, "tasks", ())
+    patterns = [name for name in written if _is_pattern(name)]
     if len(written) > MAX_LISTED:
         problems.add(("tasks",), f"{len(written)} tables; the limit is {MAX_LISTED}")
         problems.raise_if_any()
+    if len(patterns) > MAX_PATTERNS:
+        problems.add(("tasks",), f"{len(patterns)} patterns; the limit is {MAX_PATTERNS}")
+        problems.raise_if_any()
     scheduler = problems.table(data, "scheduler", (), needed=True)
     policy = _policy(scheduler, problems)
-    known = list(dict.fromkeys([*(name for name in written if not _is_pattern(name)), *TASK_TYPES]))
+    known = dict.fromkeys([*(name for name in written if not _is_pattern(name)), *TASK_TYPES])
     schedule = _schedule(scheduler, known, problems) if scheduler else ()
     tables = {name: table for name, table in written.items() if _is_table(name, table, problems)}
     names = dict.fromkeys([*(name for name in tables if not _is_pattern(name)), *schedule])
     tasks = {
         name: task
         for name in names
-        if name in known and (task := _task(name, tables, written, worlds, problems)) is not None
+        if name in known and (task := _task(name, tables, patterns, worlds, problems)) is not None
     }
-    for pattern in tables:
-        if _is_pattern(pattern) and not any(fnmatchcase(name, pattern) for name in names):
+    for pattern in patterns:
+        if pattern in tables and not any(fnmatchcase(name, pattern) for name in names):
             problems.add(("tasks", pattern), "no task matches this pattern")
     arguments = {name: scheduler[name] for name in scheduler if name not in {"policy", "tasks"}}
     if policy is not None and arguments:
@@ -136,7 +143,7 @@ def _policy(scheduler: Mapping[str, Any], problems: Problems) -> str | None:
     return policy
 
 
-def _schedule(scheduler: Mapping[str, Any], known: list[str], problems: Problems) -> tuple[str, ...]:
+def _schedule(scheduler: Mapping[str, Any], known: Collection[str], problems: Problems) -> tuple[str, ...]:
     listed = scheduler.get("tasks")
     path: KeyPath = ("scheduler", "tasks")
     if not isinstance(listed, list) or not listed:
@@ -145,6 +152,10 @@ def _schedule(scheduler: Mapping[str, Any], known: list[str], problems: Problems
     if len(listed) > MAX_LISTED:
         problems.add(path, f"{len(listed)} entries; the limit is {MAX_LISTED}")
         return ()
+    patterns = sum(isinstance(name, str) and _is_pattern(name) for name in listed)
+    if patterns > MAX_PATTERNS:
+        problems.add(path, f"{patterns} patterns; the limit is {MAX_PATTERNS}")
+        return ()
     names: list[str] = []
     for index, name in enumerate(listed):
         matching = [name]
@@ -152,16 +163,19 @@ def _schedule(scheduler: Mapping[str, Any], known: list[str], problems: Problems
             matching = [task_id for task_id in known if fnmatchcase(task_id, name)]
             if not matching:
                 problems.add((*path, index), f"no task matches the pattern {name!r}")
-        elif name not in known:
+        elif not isinstance(name, str) or name not in known:
             problems.unknown((*path, index), "task", name, known)
         names += matching
+    if len(names) > MAX_LISTED:
+        problems.add(path, f"{len(names)} entries; the limit is {MAX_LISTED}")
+        return ()
     return tuple(names)
 
 
 def _task(
     name: str,
     tables: Mapping[str, dict[str, Any]],
-    written: Mapping[str, Any],
+    patterns: Sequence[str],
     worlds: Mapping[str, str],
     problems: Problems,
 ) -> ConfigTask | None:
@@ -171,13 +185,13 @@ def _task(
     if not isinstance(type_id, str) or type_id not in TASK_TYPES:
         if "type" in own:
             problems.unknown(("tasks", name, "type"), "type", type_id, TASK_TYPES)
-        elif name in written:
+        elif name in tables:
             problems.unknown(("tasks", name), "task", name, TASK_TYPES)
         return None
     kind = TASK_TYPES[type_id]
     world: str | None = None
     settings: dict[str, Any] = {}
-    for source in (*(p for p in tables if _is_pattern(p) and fnmatchcase(name, p)), name):
+    for source in (*(p for p in patterns if p in tables and fnmatchcase(name, p)), name):
         table = dict(tables.get(source, {}))
         path: KeyPath = ("tasks", source)
         if "type" in table and source != name:

@@ -12,7 +12,7 @@ import attrs
 from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.tasks.configs.config import Config, ConfigTask
-from flagfall.tasks.configs.parser import check_arguments, checked, world_of_task, world_type
+from flagfall.tasks.configs.parser import MAX_LISTED, check_arguments, checked, world_of_task, world_type
 from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS, ORIGINAL_WORLDS
 from flagfall.tasks.configs.task_types import TASK_TYPES
 from flagfall.tasks.scheduler_text import POLICIES
@@ -67,6 +67,8 @@ def parse_round1(data: Mapping[str, Any], problems: Problems) -> Config:
     if policy is not None:
         check_arguments(policy, arguments, path, problems)
     flat = tuple(name for _, name in _leaves(schedule or [], ()))
+    if max(len(flat), len(listed)) > MAX_LISTED:
+        problems.add((*path, "tasks"), f"{max(len(flat), len(listed))} tasks; the limit is {MAX_LISTED}")
     config = Config(policy=policy or "", arguments=arguments, schedule=flat, tasks=tasks, worlds=worlds)
     return checked(config, path, problems)
 

@@ -22,7 +22,7 @@ from flagfall.tournament.run.engine import Engine
 from flagfall.tournament.run.local_engine import LocalEngine
 from flagfall.tournament.run.runner import Engines, Run
 from flagfall.tournament.run.timer_lag import TimerLatency, measure_latency, warn_tight_limits
-from flagfall.tournament.store import Store
+from flagfall.tournament.store import Store, holds_tournament
 
 
 def _ignore(_what: object) -> None:
@@ -125,13 +125,17 @@ def open_tournament(
         UsageError: as for `run_tournament`.
         HostFault: it cannot be written.
     """
+    if holds_tournament(folder):  # a tournament that is refused stays as it is
+        with closing(Store(folder)) as store:
+            _require_resumable(store, plan, resume=resume)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = Lock(folder)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
     with closing(lock), closing(Store(folder, "make", durable=plan.clock == "wall")) as store:
-        _begin_or_resume(store, plan, base, resume=resume)
+        if not _require_resumable(store, plan, resume=resume):
+            store.begin(plan, base)
         store.prepare_journals()
         try:
             yield store
@@ -139,16 +143,17 @@ def open_tournament(
             store.clean_up()
 
 
-def _begin_or_resume(store: Store, plan: TournamentPlan, base: Path, *, resume: bool) -> None:
+def _require_resumable(store: Store, plan: TournamentPlan, *, resume: bool) -> bool:
+    """Return whether the tournament of a store has begun; raise an error if it is not to be continued."""
     if store.plan() is None:
-        store.begin(plan, base)
-    elif resume:
-        store.as_begun(plan)
-    else:
+        return False
+    if not resume:
         raise UsageError(
             f"{store.folder} already holds a tournament: add --resume to continue it, or choose another"
             " --output"
         )
+    store.as_begun(plan)
+    return True
 
 
 def _warnings(plan: TournamentPlan, latency: TimerLatency, jobs: int, engine: Engine) -> Iterator[str]:

@@ -91,7 +91,7 @@ class FolderReader:
         self.folder = folder
         self._name = one_line(folder.absolute().name)
         self._store: Store | None = None
-        self._identity: tuple[int, int, int] | None = None
+        self._identity: tuple[int, int] | None = None
         self._plan: TournamentPlan | None = None
         self._has_no_plan = False
         self._total: int | None = None
@@ -131,13 +131,13 @@ class FolderReader:
     # The database.
 
     def _open(self) -> None:
+        if self._store is not None and self._store.is_current():
+            return
         found = (self.folder / DATABASE).stat()
-        identity = found.st_dev, found.st_ino, found.st_mtime_ns
-        if self._store is not None and self._identity is not None:
-            same = 3 if self._store.is_copy else 2
-            if identity[:same] == self._identity[:same]:
-                return
-        self._forget()
+        if (identity := (found.st_dev, found.st_ino)) != self._identity:
+            self._forget()
+        elif self._store is not None:
+            self._store.close()
         self._store = Store(self.folder)
         self._identity = identity
 

@@ -71,10 +71,8 @@ class Execution:
         self._drawn_turn = -1
         try:
             self._begin(rebuild)
-        except GameError as error:
-            self.ended = _line(f"{error.place}: this cannot be played; flagfall verify names the mistake")
         except (UsageError, Different, OSError, EOFError) as error:
-            self.ended = _line(str(error))
+            self.ended = _line(_without_quotes(error))
         except Exception as error:  # noqa: BLE001 - code of a task, while it is made
             self.ended = _line(f"the tasks of the match cannot be made: {error!r}")
 
@@ -181,8 +179,8 @@ class Execution:
             value = f" ({found.found})" if found.found else ""  # of the journal; never the expected one
             where = f"pictures end at turn {self.turn}, where the execution differs from the journal"
             self.ended = _line(f"{where}: {found.what}{value}")
-        except NotRepeatable as why:
-            self.ended = _line(f"pictures end at turn {self.turn}: {why}")
+        except (NotRepeatable, UsageError) as why:
+            self.ended = _line(f"pictures end at turn {self.turn}: {_without_quotes(why)}")
         except Exception as error:  # noqa: BLE001 - code of a task, or of a scheduler
             self.ended = _line(f"pictures end at turn {self.turn}: the execution fails: {error!r}")
         if isinstance(event, TurnPlayed):
@@ -225,6 +223,13 @@ class Execution:
 
 def _render_nothing(_mode: str) -> None:
     raise NotImplementedError
+
+
+def _without_quotes(error: Exception) -> str:
+    """Return a message without what it quotes from a file that the journal names."""
+    if isinstance(error, GameError):
+        return f"{error.place}: this cannot be played; flagfall verify names the mistake"
+    return str(error)
 
 
 def _line(text: str) -> str:

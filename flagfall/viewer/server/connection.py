@@ -25,6 +25,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
+from flagfall.agents.connections.handshakes import MAX_BLANKS, has_many_blanks
 from flagfall.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ Stream: TypeAlias = "trio.SocketStream | trio.SSLStream[trio.SocketStream]"
 _GONE: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
 
 _REFUSALS: Final = {
-    400: "this is not a request of HTTP/1.1",
+    400: f"this is not a request of HTTP/1.1, or it has more than {MAX_BLANKS} blanks in a row",
     431: f"the request line and its headers are longer than {MAX_HEAD_BYTES} bytes",
 }
 
@@ -92,6 +93,19 @@ def protocol_config() -> Config:
 
 class _Protocol(H11Protocol):
     """Hypercorn's HTTP/1.1, with a line of text in its refusals and without changes to HTTP/2."""
+
+    _last = b""
+
+    async def handle(self, event: Event) -> None:
+        """Take what has come; requests that h11 would parse for seconds are refused before."""
+        if isinstance(event, RawData) and isinstance(self.connection, h11.Connection):
+            self._last = self._last[-MAX_BLANKS:] + event.data
+            if has_many_blanks(self._last):
+                if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                    await self._send_error_response(400)
+                await self.send(Closed())
+                return
+        await super().handle(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
         """Answer requests for a change to HTTP/2 in HTTP/1.1, as any server may."""
