@@ -193,7 +193,10 @@ class Task(ABC):
         Args:
             action: any object.
         """
-        return bool(self.action_space.contains(action))
+        try:
+            return bool(self.action_space.contains(action))
+        except OverflowError:  # older spaces convert a number before they compare it
+            return False
 
     @final
     def reset(self, seed: int) -> Any:

@@ -110,3 +110,18 @@ def test_a_release_without_its_section_or_version_is_refused(tag: str, message: 
     done = subprocess.run([ROOT / ".ci" / "release", tag], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+@pytest.mark.skipif(not (ROOT / ".ci").is_dir(), reason="a distribution has no .ci")
+def test_the_lowest_versions_that_are_tested_are_the_bounds():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    bounds = [*project["dependencies"], *(line for lines in extras.values() for line in lines)]
+    found = (re.match(r"([\w-]+)(?:\[.*\])?\s*>=\s*([\d.]+)", line) for line in bounds)
+    lowest = {match[1]: match[2] for match in found if match}
+    lines = (ROOT / ".ci/lowest.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert {name: (pin + ".").startswith(f"{lowest[name]}.") for name, pin in pins.items()} == dict.fromkeys(
+        pins, True
+    )
+    assert {line.split()[0] for line in project["dependencies"]} <= set(pins)
