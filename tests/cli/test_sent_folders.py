@@ -57,15 +57,19 @@ READING = (
     "results cup-results --matches --format csv",
     "report cup-results -o report.html --embed 1",
     "export cup-results --to trace -o trace.json",
-    "verify cup-results/journals/r0-m0-g0-1.jsonl",
-    "transcript cup-results/journals/r0-m0-g0-1.jsonl",
-    "replay cup-results/journals/r0-m0-g0-1.jsonl -o replay.html",
-    "ctl cup-results status",
+    "verify cup-results/JOURNAL",
+    "transcript cup-results/JOURNAL",
+    "replay cup-results/JOURNAL -o replay.html",
     "tournament cup.toml --quiet --dry-run",
+)
+"""Commands that read a results folder."""
+
+REFUSED = (
+    "ctl cup-results status",
     "tournament cup.toml --quiet",
     "tournament other.toml --output cup-results --resume",
 )
-"""Commands that read a results folder, or refuse to play in it."""
+"""Commands that are refused where no run goes on and a tournament is complete."""
 
 
 def put_late_news(results: Path, *suffixes: str) -> None:
@@ -108,16 +112,22 @@ STATES: dict[str, Callable[[Path], object]] = {
 }
 
 
+WITHOUT_DATABASE = ("export", "verify", "transcript", "replay")
+UNREADABLE = {"not a database", "with an order to delete"}
+
+
 @pytest.mark.parametrize("state", STATES)
 def test_reading_changes_nothing(call: Call, results: Path, folder: Path, state: str) -> None:
     (folder / "other.toml").write_text(PLAN.replace("steps = 5", "steps = 6"))
     (folder / "mine").write_text("precious")
     STATES[state](results)
     before = content_of(results)
-    for line in READING:
-        ended = call(line)
+    journal = min((results / "journals").iterdir()).relative_to(results)
+    for line in (*READING, *REFUSED):
+        ended = call(line.replace("JOURNAL", str(journal)))
         assert content_of(results) == before, line
-        assert "Traceback" not in ended.err
+        refused = line in REFUSED or (state in UNREADABLE and not line.startswith(WITHOUT_DATABASE))
+        assert ended.code == 2 * refused, ended
         if state.startswith("killed") and "csv" in line:
             assert "late news" in ended.out
     reader = FolderReader(results)
@@ -228,6 +238,44 @@ def test_a_pipe_instead_of_a_file_of_the_database_is_refused(call: Call, results
         ended = call(line)
         assert ended.code == 2, line
         assert suffix == "" or f"{path.name} is not a regular file: remove it" in ended.err
+
+
+@pytest.mark.parametrize(
+    "command", ["verify", "transcript", "results", "replay -o page.html", "export --to trace"]
+)
+def test_a_pipe_instead_of_a_journal_is_not_waited_for(
+    program: Callable[..., Any], folder: Path, command: str
+) -> None:
+    for name in ("pipe.jsonl", "pipe.jsonl.zst"):
+        os.mkfifo(folder / name)
+        ended = program(f"{command} {name}")
+        assert ended.code == 2
+        assert ended.err.startswith(f"flagfall: {name}: line 1")
+        assert ended.err.endswith("cannot be read: it is not a regular file\n")
+
+
+@pytest.mark.parametrize("pattern", ["tournament.db", "journals/*"])
+@pytest.mark.parametrize("options", ["--format csv", "--matches --format json"])
+def test_results_are_not_written_over_records(call: Call, results: Path, pattern: str, options: str) -> None:
+    before = content_of(results)
+    for record in results.glob(pattern):
+        ended = call(f"results cup-results {options} --output", record)
+        assert content_of(results) == before
+        assert ended.code == 2
+        assert "is a journal or a database, which would be lost; name another file" in ended.err
+
+
+@pytest.mark.usefixtures("results")
+def test_plots_are_not_written_through_links(call: Call, folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert call("report cup-results --png plots").code == 0
+    for plot in (folder / "plots").iterdir():
+        plot.unlink()
+        plot.symlink_to(folder / "mine")
+    (folder / "mine").write_text("precious")
+    assert call("report cup-results --png plots").code == 0
+    assert (folder / "mine").read_text() == "precious"
+    assert [plot for plot in (folder / "plots").iterdir() if plot.is_symlink()] == []
 
 
 @pytest.mark.usefixtures("results")

@@ -9,9 +9,10 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import MAX_ROWS, number, print_json, print_table, table
 from flagfall.cli.tournaments.standings import print_standings
-from flagfall.errors import HostFault, UsageError
+from flagfall.errors import UsageError
 from flagfall.terminal_text import sanitize_terminal
 from flagfall.tournament.exports import FILE_FORMATS, agent_rows, export, match_rows
 from flagfall.tournament.store import Store
@@ -103,10 +104,8 @@ def _write(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:
     if output is None:
         sys.stdout.write(data.decode())
         return
-    try:
-        output.write_bytes(data)
-    except OSError as error:
-        raise HostFault(f"{output} cannot be written: {error.strerror or error}") from error
+    with replacing(output) as file:
+        file.buffer.write(data)
 
 
 def _print_voids(records: Sequence[MatchRecord]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["JournalFile", "check_writable", "is_compressed", "open_lines"]
 
+import errno
 import fcntl
 import io
 import os
@@ -186,12 +187,19 @@ def open_lines(path: Path, max_bytes: int, offset: int = 0) -> Iterator[Iterator
         UsageError: the extra for compressed journals is not installed.
         EOFError: the compressed data is damaged; raised by the iterator.
     """
-    with path.open("rb") as file:
+    with open(path, "rb", opener=_open_at_once) as file:
+        if not S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
         if is_compressed(path):
             yield _unsqueezed(file, max_bytes, offset)
         else:
             file.seek(offset)
             yield _lines(file, max_bytes)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting: a pipe would wait for somebody who writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _lines(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:

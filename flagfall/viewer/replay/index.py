@@ -146,7 +146,7 @@ class Index:
         except (OSError, ValueError) as error:
             raise JournalError(self.path, 1, None, f"cannot be read: {error}") from error
         if not S_ISREG(seen.st_mode):
-            raise JournalError(self.path, 1, None, "this is no file, so no journal")
+            raise JournalError(self.path, 1, None, "cannot be read: it is not a regular file")
         return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime
 
     def _first_line(self) -> bytes:

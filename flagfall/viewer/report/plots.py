@@ -6,11 +6,13 @@ __all__ = ["PlotFormat", "check_plots", "write_plots"]
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.terminal_text import one_line
+from flagfall.tournament.folder import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,16 +90,18 @@ def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list
             path = folder / f"{name}.{form}"
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                _save(figure, path, form)
+                replace_file(path, _drawn(figure, form))
             except OSError as error:
                 raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
             written.append(path)
     return written
 
 
-def _save(figure: Figure, path: Path, form: PlotFormat) -> None:
+def _drawn(figure: Figure, form: PlotFormat) -> bytes:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
-    figure.savefig(path, format=form, dpi=_DPI, metadata=dates[form])
+    file = BytesIO()
+    figure.savefig(file, format=form, dpi=_DPI, metadata=dates[form])
+    return file.getvalue()
 
 
 _Plot: TypeAlias = tuple[str, float, Callable[["Axes"], None]]
