@@ -22,6 +22,9 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # Workers, and the hundreds of programs that tests start, compile the sources once, not each of them anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# The width of the terminal in which the tests run, which workers are given, is not that of what tests print.
+os.environ.pop("COLUMNS", None)
+
 # In each program that imports numpy its linear algebra would start threads that wait busily for 60 ms.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
