@@ -163,7 +163,8 @@ class OpenedToRead:
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._path = path
         with _errors_of(path):
-            self._path = path.resolve()  # SQLite looks for the other files beside the database itself
+            if path.is_symlink():
+                self._path = path.resolve()  # SQLite looks for the other files beside the database itself
             self._seen = _states(self._path)
             self._is_live = self._seen[1] is not None and _names(self._path, _SHM)[0].exists()
             self.connection = self._in_place() or self._from_copy()
