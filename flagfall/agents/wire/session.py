@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["CLOSE_SECONDS", "MessageStream", "ProtocolChannel", "WireSession", "describe_spaces"]
 
 import itertools
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -93,16 +92,15 @@ class ProtocolChannel:
 
     Args:
         stream: the stream, closed with the channel.
-
-    Attributes:
-        age_ns: returns how long ago the message that was received last has arrived; `None` if that is
-            unknown.
     """
 
     def __init__(self, stream: MessageStream) -> None:
         self._stream = stream
         self._encoding: Encoding = "json"
-        self.age_ns: Callable[[], int | None] = stream.age_ns
+
+    def age_ns(self) -> int | None:
+        """Return how long ago the message that was received last has arrived; `None` if that is unknown."""
+        return self._stream.age_ns()
 
     def choose(self, encoding: Encoding) -> None:
         """Use an encoding for all messages that follow.
