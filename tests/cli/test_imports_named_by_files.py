@@ -38,8 +38,8 @@ def sent(folder: Path):
     """Folder with files from another user and a module beside them that leaves a mark when it is imported."""
     (folder / "counting.py").write_text(MODULE)
 
-    def journal(**header: object) -> str:
-        sealed(folder / "sent.jsonl", {**HEADER, **header})
+    def journal(*lines: object, **header: object) -> str:
+        sealed(folder / "sent.jsonl", {**HEADER, **header}, *lines)
         return "sent.jsonl"
 
     return journal
@@ -60,7 +60,14 @@ TEXTS = [
 @pytest.mark.parametrize("task", TEXTS)
 def test_verify_imports_nothing_that_a_journal_names(call, sent, folder, monkeypatch, task):
     monkeypatch.syspath_prepend(folder)
-    ended = call("verify", sent(tasks=[task]))
+    begun = {
+        "event": "start",
+        "at_ns": 0,
+        "task": task,
+        "index": 0,
+        "seed": 1,
+    }  # a task is built when it is due
+    ended = call("verify", sent(begun, tasks=[task]))
     sys.modules.pop("counting", None)
     assert not (folder / "imported").exists()
     assert ended.code == 2

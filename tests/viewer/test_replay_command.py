@@ -21,7 +21,7 @@ import pytest
 
 from flagfall.cli.runs import recorded_tasks
 from flagfall.errors import UsageError
-from flagfall.events import TurnPlayed
+from flagfall.events import TaskStarted, TurnPlayed
 from flagfall.playing import run
 from flagfall.viewer.pages.assets import bundle
 from flagfall.viewer.replay import page as page_module
@@ -189,7 +189,8 @@ def test_the_page_of_a_game_is_small(game):
 
 def test_a_user_at_a_terminal_is_asked_and_others_get_a_page_without_pictures(call, tmp_path, monkeypatch):
     (tmp_path / "planted.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
-    path = write(tmp_path / "a.jsonl", [header(tasks=["gym:planted:G-v0"]), TurnPlayed(1, 0, "x", 0, "y")])
+    events = TaskStarted(0, "gym:planted:G-v0", 0, 1), TurnPlayed(1, 0, "x", 0, "y")
+    path = write(tmp_path / "a.jsonl", [header(tasks=["gym:planted:G-v0"]), *events])
     monkeypatch.chdir(tmp_path)
     assert call("replay a.jsonl -o a.html").code == 0
     assert not (tmp_path / "ran").exists()
