@@ -113,7 +113,8 @@ def test_a_recorded_difference_is_found(call):
 def test_agents_in_processes_and_threads_play_too(program):
     for host in ("process", "thread"):
         ended = program(
-            "run --task gym:Pendulum-v1 --agent players.py:Ready --steps 40 --journal j --overwrite --json --host",
+            "run --task gym:Pendulum-v1 --agent players.py:Ready --steps 40 --json --overwrite --journal j",
+            "--host",
             host,
         )
         assert ended.code == 0, ended.err
