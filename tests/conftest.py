@@ -50,10 +50,36 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+RELEASE = (
+    "benchmarks/",
+    "cli/test_check_host_as_plain_user.py",
+    "cli/test_damaged_results.py",
+    "cli/test_round1_clients.py",
+    "conformance/",
+    "documents/",
+    "gvgai/test_public_clients.py",
+    "tasks/vgdl/test_mutants.py",
+    "tournament/test_ray_engine.py",
+    "viewer/test_documentation_site.py",
+    "viewer/test_live_page.py",
+    "viewer/test_odd_replays.py",
+    "viewer/test_old_replays.py",
+    "viewer/test_play_page.py",
+    "viewer/test_replay_page.py",
+)
+"""Files and folders of which all tests have the mark `release`: comparisons with recordings and programs of
+the originals, matrices of damage, executed documents, most pages in a browser. Single tests have it, too."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the slow tests where workers share them, so that none is left with one at the end."""
+    """Mark the tests of a release; where workers share them, begin with these, which are long."""
+    places = tuple(f"tests/{place}" for place in RELEASE)
+    for item in items:
+        if item.nodeid.startswith(places):
+            item.add_marker("release")
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        items.sort(key=lambda item: item.get_closest_marker("release") is None)
 
 
 @pytest.hookimpl(wrapper=True)

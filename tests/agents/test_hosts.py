@@ -307,7 +307,7 @@ async def test_both_kinds_at_several_seats(kind: str):
     assert played.verdicts(1)[-1] == "absent"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(("kind", "name"), [("thread", "naps"), ("process", "naps"), ("process", "sleeps")])
 async def test_cancelling_at_any_moment_leaves_nothing(kind: str, name: str):
     for after in (0.0, 0.01, 0.05, 0.2, 0.35):

@@ -78,7 +78,7 @@ def test_it_lasts():
     check_agent(LangRoomSolver, tasks=["langroom", "langroom:echo"])
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_lasts_in_a_thread_and_in_a_process():
     check_agent("langroom-solver", host="thread", tasks=["langroom"], steps=100)
     check_agent("langroom-solver", host="process", tasks=["langroom"], steps=100)

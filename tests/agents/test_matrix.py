@@ -28,13 +28,13 @@ QUICK_IN_SANDBOX = {
 
 
 def cases() -> list[Any]:
-    """Every row at every place; what a sandbox does as a process does is left to the slow tests."""
+    """Every row at every place; what a sandbox does as a process does is left to the tests of a release."""
     return [
         pytest.param(
             row,
             place,
             id=f"{row.agent}-{place}",
-            marks=[pytest.mark.slow] if place == "sandbox" and row.agent not in QUICK_IN_SANDBOX else [],
+            marks=[pytest.mark.release] if place == "sandbox" and row.agent not in QUICK_IN_SANDBOX else [],
         )
         for row, place in matrix_rows()
     ]

@@ -858,7 +858,7 @@ async def test_the_cpu_time_of_another_host_is_not_known(port: int):
 # When an answer arrives.
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("scheme", [*SCHEMES, "process", "cmd"])
 @pytest.mark.parametrize(("seconds", "verdict"), [(0.02, "on time"), (0.75, "late")])
 async def test_an_answer_counts_from_when_it_arrives_however_late_the_loop_reads_it(

@@ -200,7 +200,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_own_benchmarks_of_another_version_are_measured_where_ours_cannot_run(checkout):
     (checkout / "benchmarks" / "round1.py").write_text(OWN_SUITE)
     with OtherCheckout(checkout) as other:
@@ -214,7 +214,7 @@ def test_the_own_benchmarks_of_another_version_are_measured_where_ours_cannot_ru
     assert results["byte steps/s, actors, 1 matches"].before == "cannot run: ValueError: no more rows"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_another_version_that_cannot_be_measured_is_named_with_its_reason(checkout):
     with OtherCheckout(checkout) as other:
         groups = load_suite("round1").groups

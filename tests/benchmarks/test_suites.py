@@ -40,7 +40,7 @@ def plain(text: str) -> str:
     return text.replace(">=", "≥").replace("<=", "≤")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("suite", SUITES)
 def test_suite_at_a_hundredth_has_the_rows_that_the_page_describes(suite, tmp_path):
     kept = tmp_path / "run.jsonl"
@@ -73,7 +73,7 @@ def test_suite_at_a_hundredth_has_the_rows_that_the_page_describes(suite, tmp_pa
     assert not absent, "on the page, and not in the suite"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(("suite", "group"), [("vgdl", "zelda"), ("gvgai", "track")])
 def test_public_games_that_are_absent_are_skipped_with_a_note(suite, group, tmp_path):
     kept = tmp_path / "run.jsonl"

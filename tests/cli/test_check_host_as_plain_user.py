@@ -115,7 +115,7 @@ def findings() -> dict[tuple[str, str], dict[str, Any]]:
     return rows
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("place", ["process", "sandbox"])
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_plain_users_host_holds(

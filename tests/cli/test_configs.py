@@ -47,7 +47,7 @@ def records(call, journal: str) -> list[dict[str, object]]:
 # --- round 1's own file ------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_every_task_of_the_public_file_is_played_verified_and_checked(call, folder):
     written(folder, "all.json", challenge("Sequential"))
     line = (
@@ -259,7 +259,7 @@ def test_statistics_of_a_journal_that_is_cut_off_are_printed_with_its_fault(call
     assert not (folder / "r.out").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("signals", [1, 2])
 def test_results_are_left_when_it_is_interrupted(folder, signals):
     line = "-m flagfall run -c challenge -a random --no-timeout -q -o run.jsonl --results r.out"

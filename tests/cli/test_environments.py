@@ -109,7 +109,7 @@ def test_a_recorded_difference_is_found(call):
     assert verified.out.startswith("DIFFERENT  j: line ")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_agents_in_processes_and_threads_play_too(program):
     for host in ("process", "thread"):
         ended = program(
@@ -123,7 +123,7 @@ def test_agents_in_processes_and_threads_play_too(program):
         assert program("verify j").code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_connect_four_between_processes(program):
     ended = program(f"run {FOUR} --agent players.py:lowest --agent players.py:slow --journal j.zst --json")
     assert ended.code == 0, ended.err

@@ -15,7 +15,7 @@ from flagfall.cli.console.interrupts import BLOCKED_SECONDS, interruptible
 
 from .conftest import FLAGFALL, PATIENCE_SECONDS, ended, has_pending, last_event, until, until_played
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 ENDLESS = "run -t micro1 --scheduler random --no-timeout --json -o run.jsonl -a "
 LONG = ["run", "-t", "micro1", "-a", "random", "silent", "--steps", "200000"]

@@ -127,7 +127,7 @@ def playing(folder: Path, start: Callable[..., Any]) -> None:
     start("tournament slow.toml --quiet --output paused-results")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.usefixtures("playing")
 def test_every_table_fits_a_terminal_of_eighty_columns(call: Call, folder: Path) -> None:
     assert call("new plan cup.toml").code == 0

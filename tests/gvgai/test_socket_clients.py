@@ -119,7 +119,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return there
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_public_clients_play_a_contest_beside_a_new_agent(tmp_path, originals):
     game = write_game(tmp_path)
     agents = [word for agent in (*originals.values(), "random") for word in ("--agent", agent)]
@@ -134,7 +134,7 @@ def test_public_clients_play_a_contest_beside_a_new_agent(tmp_path, originals):
         assert [game["illegal"] for game in match["games"]] == [0] * 6
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_public_clients_play_a_tournament_beside_a_new_agent(tmp_path, originals):
     write_game(tmp_path)
     agents = {**originals, "new": "flagfall.gvgai.sample_players:QLearningPlayer"}
@@ -154,7 +154,7 @@ def test_public_clients_play_a_tournament_beside_a_new_agent(tmp_path, originals
         assert verify(journal, rebuild).difference is None
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @needs_sandboxes
 def test_public_java_client_plays_in_a_sandbox(tmp_path, originals):
     if "java" not in originals or not Path(shutil.which("java") or "").resolve().is_relative_to("/usr"):

@@ -255,7 +255,7 @@ trio.run(main)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("in_process", [False, True])
 def test_a_program_that_is_suspended_charges_nobody(agent_file: Any, in_process: bool):
     spec = [f"{agent_file}:nap"] if in_process else []

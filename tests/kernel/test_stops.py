@@ -109,7 +109,7 @@ def outcome(program: subprocess.Popen[str]) -> tuple[int, int, bool]:
     return late, out, turns > STOPS
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_program_that_is_stopped_charges_no_honest_agent(agent_file: Path):
     with matches(agent_file) as programs:
         for number in range(STOPS + 1):
@@ -123,7 +123,7 @@ def test_a_program_that_is_stopped_charges_no_honest_agent(agent_file: Path):
     assert outcomes == dict.fromkeys(AGENTS, (0, 0, True))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.skipif(not os.access(FREEZER / "cgroup.procs", os.W_OK), reason="no cgroup can be frozen here")
 def test_a_program_in_a_frozen_cgroup_charges_no_honest_agent(agent_file: Path):
     group = FREEZER / f"flagfall-test-{os.getpid()}"
@@ -184,7 +184,7 @@ def continued() -> Iterator[None]:
             sender.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("block", BLOCKS)
 async def test_an_agent_in_the_loop_that_blocks_is_charged_and_a_signal_buys_it_no_time(
     block: Callable[[], None],
@@ -198,7 +198,7 @@ async def test_an_agent_in_the_loop_that_blocks_is_charged_and_a_signal_buys_it_
     assert played.verdicts() == ["late"] * 4
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["thread", "process"])
 async def test_an_agent_elsewhere_that_is_slow_is_charged_and_a_signal_buys_it_no_time(
     kind: str, tmp_path: Path

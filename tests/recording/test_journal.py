@@ -270,7 +270,7 @@ async def test_a_batch_of_large_observations_ends_early(tmp_path):
     assert len(list(read_journal(tmp_path / "j"))) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_memory_is_flat_over_a_million_byte_steps(lab, tmp_path):
     sizes: list[int] = []
 

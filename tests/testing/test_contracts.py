@@ -60,7 +60,7 @@ def test_the_random_sample_lasts_in_a_room():
     check_agent("random", tasks=["langroom"])
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_samples_last_in_threads_and_processes():
     check_agent("random", host="process", steps=50)
     check_agent("memorizing", host="thread", steps=50)

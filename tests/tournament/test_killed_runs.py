@@ -73,7 +73,7 @@ def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
     assert not (disturbed / "running").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
     plan, out = write_plan(tmp_path, MATCHES // 4), tmp_path / "out"
     random = Random(1)

@@ -61,7 +61,7 @@ print(json.dumps(rows), descendants(os.getpid()))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_thousands_of_matches(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "out"
     plan.write_text(plan_text(QUARTER, steps=2, journals=False))

@@ -22,7 +22,7 @@ from flagfall.tournament.store import Store
 from tests.tournament.runs import journal_bytes, plan_text, stored
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.release,
     pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed"),
 ]
 
