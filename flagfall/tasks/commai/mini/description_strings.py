@@ -6,7 +6,16 @@ a right one always fits, and a wrong one never does.
 
 from __future__ import annotations
 
-__all__ = ["right_string", "wrong_string"]
+__all__ = [
+    "LONGEST_FILLER",
+    "MIXED_ATTEMPTS",
+    "SHORTEST_TO_DELETE_FROM",
+    "checked",
+    "coin",
+    "foreign_letters",
+    "right_string",
+    "wrong_string",
+]
 
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Final
@@ -19,9 +28,9 @@ if TYPE_CHECKING:
 
     from flagfall.tasks.commai.mini.descriptions import Description
 
-_LONGEST_FILLER: Final = 5
-_SHORTEST_TO_DELETE_FROM: Final = 5
-_MIXED_ATTEMPTS: Final = 2
+LONGEST_FILLER: Final = 5
+SHORTEST_TO_DELETE_FROM: Final = 5
+MIXED_ATTEMPTS: Final = 2
 """Attempts to overwrite a run with any letters; then only letters outside of the description are used."""
 
 _TRIES: Final = 200
@@ -39,7 +48,7 @@ def right_string(description: Description, length: int, rng: Random) -> str:
     Raises:
         UsageError: the description fits no such string, or nearly none.
     """
-    return _checked(description, lambda: _Builder(description, length, rng).build(), fits=True)
+    return checked(description, lambda: _Builder(description, length, rng).build(), fits=True)
 
 
 def wrong_string(description: Description, length: int, rng: Random) -> str:
@@ -53,17 +62,23 @@ def wrong_string(description: Description, length: int, rng: Random) -> str:
     Raises:
         UsageError: the description fits every string, or no string to begin with.
     """
-    if (
-        description.anything
-        and not description.barred
-        and (description.join == "or" or not description.wanted)
-    ):
+    return checked(description, lambda: _damaged(description, length, rng), fits=False)
+
+
+def checked(description: Description, draw: Callable[[], str], *, fits: bool) -> str:
+    """Return a string that fits a description, or one that does not.
+
+    Args:
+        description: the description.
+        draw: draws a string, which is one of them in most cases.
+        fits: it is to fit.
+
+    Raises:
+        UsageError: there is no such string, or nearly none.
+    """
+    all_fit = description.anything and not description.barred
+    if not fits and all_fit and (description.join == "or" or not description.wanted):
         raise UsageError(f"description {str(description)!r} fits every string")
-
-    return _checked(description, lambda: _damaged(description, length, rng), fits=False)
-
-
-def _checked(description: Description, draw: Callable[[], str], *, fits: bool) -> str:
     for _ in range(_TRIES):
         text = draw()
         if description.accepts(text) == fits:
@@ -73,11 +88,12 @@ def _checked(description: Description, draw: Callable[[], str], *, fits: bool) -
     )
 
 
-def _coin(rng: Random) -> bool:
-    return rng.random() < 0.5  # noqa: PLR2004 - heads or tails
+def coin(rng: Random) -> bool:
+    """Draw heads or tails."""
+    return rng.random() < 0.5  # noqa: PLR2004 - the half
 
 
-def _foreign(description: Description) -> str:
+def foreign_letters(description: Description) -> str:
     """Return the letters that do not occur in a description; all letters if there are none."""
     known = "".join(description.wanted + description.barred)
     return "".join(letter for letter in ascii_uppercase if letter not in known) or ascii_uppercase
@@ -121,7 +137,7 @@ class _Builder:
         description = self._description
         if not description.anything or self._covered < len(self._text) or self._is_long_enough():
             return False
-        return not description.wanted or _coin(self._rng)
+        return not description.wanted or coin(self._rng)
 
     def _fill(self) -> None:
         """Append letters outside of the description, or letters of barred runs that do not complete one.
@@ -129,9 +145,9 @@ class _Builder:
         Where each letter would complete a barred run, nothing is appended.
         """
         barred, rng = self._description.barred, self._rng
-        size = rng.randint(1, _LONGEST_FILLER)
-        if not barred or _coin(rng):
-            self._text += "".join(rng.choices(_foreign(self._description), k=size))
+        size = rng.randint(1, LONGEST_FILLER)
+        if not barred or coin(rng):
+            self._text += "".join(rng.choices(foreign_letters(self._description), k=size))
         else:
             for _ in range(size):
                 harmless = [of for of in "".join(barred) if not (self._text + of).endswith(barred)]
@@ -169,12 +185,12 @@ class _Builder:
 def _damaged(description: Description, length: int, rng: Random) -> str:
     """Damage a right string: remove a run, insert a letter, known or foreign, or a barred run."""
     wanted, barred, anything = description.wanted, description.barred, description.anything
-    insert_known = not anything and _coin(rng)
+    insert_known = not anything and coin(rng)
     insert_foreign = not anything and not insert_known
     remove = description.join == "and" and len(wanted) > (0 if anything else 1)
-    if remove and not anything and _coin(rng):
+    if remove and not anything and coin(rng):
         insert_known = insert_foreign = False
-    insert_barred = bool(barred) and not (remove and _coin(rng))
+    insert_barred = bool(barred) and not (remove and coin(rng))
     text = right_string(description, length, rng)
     if remove and not insert_barred:
         removed = _without_one_run(description, text, rng)
@@ -186,7 +202,7 @@ def _damaged(description: Description, length: int, rng: Random) -> str:
         wrong = [of for of in new if not description.accepts(of)]
         insert_foreign = insert_foreign or not wrong
         text = rng.choice(wrong) if wrong else text
-    for insert, runs in ((insert_barred, barred), (insert_foreign, _foreign(description))):
+    for insert, runs in ((insert_barred, barred), (insert_foreign, foreign_letters(description))):
         if insert:
             at = rng.randrange(len(text))
             text = text[:at] + rng.choice(runs) + text[at:]
@@ -202,13 +218,13 @@ def _without_one_run(description: Description, text: str, rng: Random) -> str | 
         what remains; `None` if it would be too little.
     """
     run = rng.choice(description.wanted)
-    before, foreign = len(text), _foreign(description)
-    if before < _SHORTEST_TO_DELETE_FROM and not description.anything:
+    before, foreign = len(text), foreign_letters(description)
+    if before < SHORTEST_TO_DELETE_FROM and not description.anything:
         return None
     mixed = foreign + "".join(sorted(set("".join(description.wanted))))
     attempt = 0
     while run in text:
-        letters = mixed if attempt < _MIXED_ATTEMPTS else foreign
+        letters = mixed if attempt < MIXED_ATTEMPTS else foreign
         attempt += 1
         text = text.replace(run, "".join(rng.choices(letters, k=len(run))) if description.anything else "")
     return text if len(text) * 2 >= before else None

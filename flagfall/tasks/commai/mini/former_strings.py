@@ -7,87 +7,41 @@ from __future__ import annotations
 
 __all__ = ["right_string", "wrong_string"]
 
-from string import ascii_uppercase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from flagfall.errors import UsageError
+from flagfall.tasks.commai.mini.description_strings import (
+    LONGEST_FILLER,
+    MIXED_ATTEMPTS,
+    SHORTEST_TO_DELETE_FROM,
+    checked,
+    coin,
+    foreign_letters,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from random import Random
 
     from flagfall.tasks.commai.mini.descriptions import Description
 
-_LONGEST_FILLER: Final = 5
-_SHORTEST_TO_DELETE_FROM: Final = 5
-_MIXED_ATTEMPTS: Final = 2
-"""Attempts to overwrite a run with any letters; then only letters outside of the description are used."""
-
-_TRIES: Final = 200
-"""Attempts to draw a string: the descriptions of the tasks need one, others may have no such string."""
-
 
 def right_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that fits a description.
-
-    Args:
-        description: the description.
-        length: the string has more letters than this, but not many more than it needs.
-        rng: the source of everything random.
-
-    Raises:
-        UsageError: the description fits no such string, or nearly none.
-    """
-    return _checked(description, lambda: _Builder(description, length, rng).build(), fits=True)
+    """Draw a string that fits a description; as `description_strings.right_string`."""
+    return checked(description, lambda: _Builder(description, length, rng).build(), fits=True)
 
 
 def wrong_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that nearly fits a description: a right one with an error.
-
-    Args:
-        description: the description.
-        length: see `right_string`.
-        rng: the source of everything random.
-
-    Raises:
-        UsageError: the description fits every string, or no string to begin with.
-    """
-    if (
-        description.anything
-        and not description.barred
-        and (description.join == "or" or not description.wanted)
-    ):
-        raise UsageError(f"description {str(description)!r} fits every string")
+    """Draw a string that nearly fits a description; as `description_strings.wrong_string`."""
 
     def damaged() -> str:
         return _damaged(description, right_string(description, length, rng), rng)
 
-    return _checked(description, damaged, fits=False)
-
-
-def _checked(description: Description, draw: Callable[[], str], *, fits: bool) -> str:
-    for _ in range(_TRIES):
-        text = draw()
-        if description.accepts(text) == fits:
-            return text
-    raise UsageError(
-        f"description {str(description)!r}: found no string that {'fits' if fits else 'does not fit'}"
-    )
-
-
-def _coin(rng: Random) -> bool:
-    return rng.random() < 0.5  # noqa: PLR2004 - heads or tails
+    return checked(description, damaged, fits=False)
 
 
 def _known(description: Description) -> str:
     """Return the letters that occur in a description."""
     return "".join(sorted(set("".join(description.wanted + description.barred))))
-
-
-def _foreign(description: Description) -> str:
-    """Return the letters that do not occur in a description; all letters if there are none."""
-    known = _known(description)
-    return "".join(letter for letter in ascii_uppercase if letter not in known) or ascii_uppercase
 
 
 # --- right strings -----------------------------------------------------------------------------------------
@@ -125,7 +79,7 @@ class _Builder:
     def _fills(self) -> bool:
         description = self._description
         short = len(self._text) <= self._length
-        return description.anything and short and (not description.wanted or _coin(self._rng))
+        return description.anything and short and (not description.wanted or coin(self._rng))
 
     def _missing(self) -> Sequence[str]:
         description = self._description
@@ -163,9 +117,9 @@ class _Builder:
     def _filler(self) -> str:
         """Draw letters outside of the description, or letters of barred runs that do not complete one."""
         description, rng = self._description, self._rng
-        size = rng.randint(1, _LONGEST_FILLER)
+        size = rng.randint(1, LONGEST_FILLER)
         filler = ""
-        if description.barred and _coin(rng):
+        if description.barred and coin(rng):
             letters = sorted(set("".join(description.barred)))
             while len(filler) < size:
                 text = self._text + filler
@@ -173,7 +127,7 @@ class _Builder:
                 if not harmless:
                     break
                 filler += rng.choice(harmless)
-        return filler or "".join(rng.choices(_foreign(description), k=size))
+        return filler or "".join(rng.choices(foreign_letters(description), k=size))
 
 
 # --- wrong strings -----------------------------------------------------------------------------------------
@@ -182,7 +136,7 @@ class _Builder:
 def _damaged(description: Description, text: str, rng: Random) -> str:
     wanted, barred = description.wanted, description.barred
     needed = wanted if description.join == "and" else ()
-    if barred and (not needed or _coin(rng)):
+    if barred and (not needed or coin(rng)):
         at = rng.randrange(len(text))
         return text[:at] + rng.choice(barred) + text[at:]
     if description.anything:
@@ -194,10 +148,10 @@ def _damaged(description: Description, text: str, rng: Random) -> str:
 
 def _with_one_more(description: Description, text: str, rng: Random) -> str:
     """Insert one letter before the end: a wrong one of the description, or a foreign one."""
-    if _coin(rng):
+    if coin(rng):
         return _with_a_known_one(description, text, rng)
     at = rng.randrange(len(text))
-    return text[:at] + rng.choice(_foreign(description)) + text[at:]
+    return text[:at] + rng.choice(foreign_letters(description)) + text[at:]
 
 
 def _with_a_known_one(description: Description, text: str, rng: Random) -> str:
@@ -206,7 +160,7 @@ def _with_a_known_one(description: Description, text: str, rng: Random) -> str:
     spoilers = [
         letter for letter in _known(description) if not description.accepts(text[:at] + letter + text[at:])
     ]
-    return text[:at] + rng.choice(spoilers or _foreign(description)) + text[at:]
+    return text[:at] + rng.choice(spoilers or foreign_letters(description)) + text[at:]
 
 
 def _thinned(description: Description, text: str, rng: Random) -> str:
@@ -218,18 +172,18 @@ def _thinned(description: Description, text: str, rng: Random) -> str:
     thinned = text
     while run in thinned:
         thinned = thinned.replace(run, "")
-    too_much = len(text) < _SHORTEST_TO_DELETE_FROM or len(thinned) < len(text) / 2
+    too_much = len(text) < SHORTEST_TO_DELETE_FROM or len(thinned) < len(text) / 2
     damaged = _with_a_known_one(description, text, rng) if too_much else thinned
-    return _with_one_more(description, damaged, rng) if _coin(rng) else damaged
+    return _with_one_more(description, damaged, rng) if coin(rng) else damaged
 
 
 def _overwritten(description: Description, text: str, rng: Random) -> str:
     """Overwrite all occurrences of one run; only with foreign letters if others keep recreating it."""
     run = rng.choice(description.wanted)
-    foreign = _foreign(description)
+    foreign = foreign_letters(description)
     attempt = 0
     while run in text:
-        letters = foreign + _known(description) if attempt < _MIXED_ATTEMPTS else foreign
+        letters = foreign + _known(description) if attempt < MIXED_ATTEMPTS else foreign
         attempt += 1
         at = text.find(run)
         while at >= 0:
