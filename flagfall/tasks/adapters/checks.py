@@ -20,7 +20,7 @@ def finite_reward(reward: Any) -> float:
         ValueError: it is not a finite number, so it can be neither summed nor recorded.
     """
     try:
-        number = float(reward)
+        number = nan if getattr(reward, "ndim", 0) else float(reward)  # numpy 2.0 would convert arrays of one
     except (TypeError, ValueError):
         number = nan
     if not isfinite(number):
