@@ -302,7 +302,7 @@ def _guarded(decode: Decode) -> Decode:
             return decode(data)
         except CodecError:
             raise
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:  # TypeError: an array as a key, msgspec 0.21
             raise CodecError(f"not decodable: {error}") from error
 
     return guarded

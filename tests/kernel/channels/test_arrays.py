@@ -204,6 +204,12 @@ def test_types_that_are_not_known_are_refused() -> None:
         msgpack_decoder()(msgspec.msgpack.encode(msgspec.msgpack.Ext(5, b"")))
 
 
+def test_an_array_is_no_key_of_a_map():
+    array = msgpack_encoder().encode(np.zeros((2, 2), np.uint8))
+    with pytest.raises(CodecError, match="not decodable"):
+        msgpack_decoder()(b"\x81" + array + b"\x01")
+
+
 deep = [b"[" * 100_000, b"\x91" * 100_000]
 noise = st.binary(max_size=60) | st.sampled_from(
     [
