@@ -21,7 +21,6 @@ from __future__ import annotations
 __all__ = ["NO_COST", "STALL_NS", "Place", "StallLedger", "StallMonitor", "StepCost"]
 
 from collections import deque
-from inspect import CORO_CLOSED, getcoroutinestate
 from math import isfinite
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -263,7 +262,7 @@ class StallMonitor(trio.abc.Instrument):
         if now_ns - ledger.load_ended_ns < _LOADED_NS and (owner := ledger.owner_of(task)) is not None:
             if self._is_loaded:
                 ledger.credit_load(owner, task)
-            if getcoroutinestate(task.coro) != CORO_CLOSED:
+            if getattr(task.coro, "cr_frame", None) is not None:  # it has not ended, and is a plain coroutine
                 left = trio.current_effective_deadline() - trio.current_time()
                 owner.alarm = id(task), now_ns + int(left * S) if isfinite(left) else NEVER_NS
         ledger.step_began_ns = now_ns
