@@ -42,7 +42,7 @@ _FIRST_ARGUMENTS: Final = {
     "reply": _OBSERVATION_AND_REWARD,
     "result": _OBSERVATION_AND_REWARD,
 }
-"""What the first arguments of each method are, whatever they are called."""
+"""Values of the first arguments of each method, whatever their names."""
 
 Answer: TypeAlias = Callable[[Envelope], Any]
 """Returns the answer to an envelope, or an awaitable of it."""

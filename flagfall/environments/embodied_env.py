@@ -182,7 +182,7 @@ class EmbodiedLangRoom:
 
     @property
     def done(self) -> bool:
-        """Whether the next step starts an episode."""
+        """True if the next step starts an episode."""
         return self._room.over
 
     @property

@@ -46,8 +46,8 @@ _RECENT_STALLS: Final = 64
 
 
 Place: TypeAlias = Literal["loop", "thread", "outside"]
-"""Where an agent runs, which decides what delays it: in the event loop, in another thread of the process, or
-outside of the process."""
+"""Place of an agent, which decides what delays it: the event loop, another thread of the process, or outside
+of the process."""
 
 
 class Blockable(Protocol):
@@ -61,7 +61,7 @@ class Blockable(Protocol):
     """The ledger's `load_ns` up to which that is reckoned."""
 
     place: Place
-    """Where it runs."""
+    """Its place."""
 
     alarm: tuple[int, int]
     """The `id` of its task that ran last on a loaded machine, and the time at which that wakes by itself."""

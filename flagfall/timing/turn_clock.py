@@ -345,14 +345,11 @@ class TurnClock(Deadline):
             number: the number of the turn.
             busy_since_ns: since when the agent was busy.
         """
-        is_outside = self.place == "outside"
-        arrived_ns = self._arrival(now_ns, self.started_ns) if is_outside else None
+        arrived_ns, is_known = self._arrival(now_ns, self.started_ns)
         spent_ns, credit_ns = self.spent(now_ns, number, arrived_ns)
-        busy_ns = spent_ns
-        if busy_since_ns != self.started_ns:
-            busy_ns = self._busy(now_ns if arrived_ns is None else arrived_ns, busy_since_ns)[0]
+        busy_ns = spent_ns if busy_since_ns == self.started_ns else self._busy(arrived_ns, busy_since_ns)[0]
         is_over = is_late(spent_ns, self.limit_ns) or is_late(busy_ns, self._busy_hard_ns)
-        is_unsure = is_over and is_outside and arrived_ns is None and self.may_lie_unheard(now_ns, credit_ns)
+        is_unsure = is_over and not is_known and self.may_lie_unheard(now_ns, credit_ns)
         return Reading(spent_ns, credit_ns, busy_ns, GRACE_NS if is_unsure else 0)
 
     def read_stale(self, now_ns: int) -> int:
@@ -366,10 +363,9 @@ class TurnClock(Deadline):
         since_ns = self.busy_since_ns
         if since_ns is None:
             return 0
-        arrived_ns = self._arrival(now_ns, since_ns) if self.place == "outside" else now_ns
-        busy_ns, credit_ns = self._busy(now_ns if arrived_ns is None else arrived_ns, since_ns)
-        is_unsure = arrived_ns is None and self.may_lie_unheard(now_ns, credit_ns)
-        grace_ns = GRACE_NS if is_unsure else 0
+        arrived_ns, is_known = self._arrival(now_ns, since_ns)
+        busy_ns, credit_ns = self._busy(arrived_ns, since_ns)
+        grace_ns = 0 if is_known or not self.may_lie_unheard(now_ns, credit_ns) else GRACE_NS
         return busy_ns if is_late(busy_ns, self._current_hard_ns + grace_ns) else 0
 
     def read_when_due(self, now_ns: int, number: int | None) -> tuple[Reading, int, int]:
@@ -403,7 +399,7 @@ class TurnClock(Deadline):
         Args:
             now_ns: the present time.
             number: the number of the turn.
-            arrived_ns: when its answer arrived, from an agent outside; `None` if that is unknown.
+            arrived_ns: when its answer arrived, from an agent outside; `None` if there is none yet.
         """
         since_ns = now_ns if self.started_ns is None else self.started_ns
         if self.place == "loop" or self.cpu_clock is not None:
@@ -442,8 +438,8 @@ class TurnClock(Deadline):
     def _current_hard_ns(self) -> int:
         return self._busy_hard_ns if self._overrun_hard_ns is None else self._overrun_hard_ns
 
-    def _arrival(self, now_ns: int, since_ns: int | None) -> int | None:
-        """Return when the answer that was read last has arrived; `None` if that is unknown.
+    def _arrival(self, now_ns: int, since_ns: int | None) -> tuple[int, bool]:
+        """Return when the answer that was read now has arrived, and whether that is known; if not, it is now.
 
         An answer from before its turn began shows that the system keeps no such time here, or that its clock
         was set.
@@ -452,11 +448,13 @@ class TurnClock(Deadline):
             now_ns: the present time.
             since_ns: when its turn began; `None` for this moment.
         """
+        if self.place != "outside" or self.answer_age is None:
+            return now_ns, True
         since_ns = now_ns if since_ns is None else since_ns
-        age_ns = None if self.answer_age is None else self.answer_age()
+        age_ns = self.answer_age()
         if age_ns is None or age_ns > now_ns - since_ns + ARRIVAL_ERROR_NS:
-            return None
-        return min(now_ns, max(since_ns, now_ns - age_ns))
+            return now_ns, False
+        return min(now_ns, max(since_ns, now_ns - age_ns)), True
 
     def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
         """Return for how long the agent has been busy, and the time that the host lost of that."""

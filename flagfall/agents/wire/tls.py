@@ -14,7 +14,7 @@ from flagfall.kernel.channels.pipes import READ_BYTES, ByteStream, TcpStream
 
 
 class _Transport(trio.abc.Stream):
-    """What TLS is spoken over: a `TcpStream` with the interface of trio."""
+    """A `TcpStream` with the interface of trio, for TLS to be spoken over."""
 
     def __init__(self, stream: TcpStream) -> None:
         self.stream = stream
