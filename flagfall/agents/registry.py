@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flagfall.agents.agent import adapt, check_arguments
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples.registry import SAMPLES
-from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
+from flagfall.agents.spec import AgentSpec
 from flagfall.code_loader import check_member, find_member, load_module, which_member
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
@@ -68,8 +68,9 @@ def load_agent(spec: AgentSpec | str) -> Any:
         return _load_code(spec)
     if spec.scheme == "human":
         raise UsageError(f"{spec.text}: a human plays at a terminal, with `flagfall run`")
-    what = "a GVGAI client" if spec.scheme in TRACK_CLIENTS else "this agent"
-    raise UsageError(f"{spec.text}: {what} is a program of its own, and cannot be loaded into this one")
+    raise UsageError(
+        f"{spec.text}: {spec.form.what} is a program of its own, and cannot be loaded into this one"
+    )
 
 
 def make_human(name: str) -> Human:

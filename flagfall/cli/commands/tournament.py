@@ -157,7 +157,7 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     Raises:
         UsageError: an agent cannot be imported, or would see one of these files.
     """
-    from flagfall.agents.hosts.registry import host_agent
+    from flagfall.agents.hosts.registry import Player
     from flagfall.agents.spec import AgentSpec
     from flagfall.cli.runs.preflight import check_now
     from flagfall.tournament.run.api import refuse_showing
@@ -168,7 +168,7 @@ def _check_agents(plan: TournamentPlan, *private: Path) -> None:
     for agent in plan.agents:
         scheme = AgentSpec.parse(agent.spec).scheme
         if scheme == "sample":
-            host_agent(agent.spec)  # reports what it lacks here, before any match
+            Player(agent.spec).seated()  # reports what it lacks here, before any match
         if scheme == "python":
             kinds[repr(agent.isolation)] = agent.isolation
             by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
