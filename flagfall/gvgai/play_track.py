@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "BuiltTrack",
     "PlayedTrack",
     "TrackTimes",
     "play_track",
@@ -81,18 +82,10 @@ class PlayedTrack:
     """A track that was played.
 
     Attributes:
-        agent: name of the agent.
-        game: name or file of the game.
-        seed: root seed of the match.
-        journal: file of the journal, if the match was recorded.
         result: result of the match.
         statistics: statistics of the track.
     """
 
-    agent: str
-    game: str
-    seed: int
-    journal: Path | None
     result: MatchResult
     statistics: TrackStatistics
 
@@ -142,7 +135,7 @@ async def play_track(
     )
     request.check()
     result = await play_track_request(request, stop)
-    return PlayedTrack(player.label, setup.game, seed, journal, result, sink.statistics)
+    return PlayedTrack(result, sink.statistics)
 
 
 def track_player(
@@ -193,16 +186,18 @@ def track_player(
 
 
 @attrs.frozen
-class _BuiltTrack:
+class BuiltTrack:
     """Setup of a track that is built already: the host of a client needs it before the match begins."""
 
     track: Track
     setup: TrackSetup
 
     def build(self) -> Track:
+        """Return the track."""
         return self.track
 
     def header(self) -> dict[str, Any]:
+        """Return the header of the setup."""
         return self.setup.header()
 
 
@@ -230,7 +225,7 @@ async def play_track_request(request: MatchRequest, stop: trio.Event | None = No
     if host.kind == "process" and control.start is not None:
         control = attrs.evolve(control, start=control.start + LOADING_NS)
     seated = attrs.evolve(
-        request, tasks=_BuiltTrack(track, setup), agents=(Player(host),), time_control=control
+        request, tasks=BuiltTrack(track, setup), agents=(Player(host),), time_control=control
     )
     async with ready(host):
         return await play_request(seated, stop)

@@ -54,7 +54,7 @@ def check_agent(
     from flagfall.agents.spec import AgentSpec
     from flagfall.cli.console.output import print_json, print_table, table
     from flagfall.cli.runs.plan import option_of
-    from flagfall.cli.runs.preflight import check_now
+    from flagfall.cli.runs.preflight import check_players
     from flagfall.playing import DEFAULT_TIME_CONTROL, Player
     from flagfall.terminal_text import sanitize_terminal
     from flagfall.testing.agent_report import AgentUnderTest, report_agent
@@ -62,13 +62,11 @@ def check_agent(
 
     kept = Isolation.from_options(isolation, limits, pass_env, show)
     player = Player(spec, host, "agent", kept, apart=True)
-    parsed = AgentSpec.parse(spec)
-    if not parsed.form.is_startable:
+    if not AgentSpec.parse(spec).form.is_startable:
         raise UsageError(f"{spec}: check-agent starts the agent itself, several times: name one it can start")
     player.check(option_of)
-    kind = player.seated().kind  # reports invalid options before anything is played
-    if kind == "process" and parsed.scheme in {"sample", "python"}:
-        check_now([spec], kept)
+    if player.seated().kind == "process":  # which reports invalid options before anything is played
+        check_players([player])
     with logs.opened() as opened:
         numbers = count(1)
         tested = AgentUnderTest(

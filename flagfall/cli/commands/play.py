@@ -94,13 +94,13 @@ def play(
     ids = tuple(part for text in task for part in split_texts(text))
     others = agent or []
     _check_seats(ids, len(others), seat, name)
-    setup = choose_tasks(ids, scheduler, None, TaskOptions(bit_mode=bit_mode), steps=steps)
+    tasks, order = choose_tasks(ids, scheduler, None, TaskOptions(bit_mode=bit_mode), steps=steps)
     request = MatchRequest(
-        tasks=ids if setup is None else setup,
+        tasks=tasks,
         agents=tuple(
             Player(text, name=label) for text, label in zip(others, _names(others, name), strict=True)
         ),
-        scheduler=None if setup else scheduler,
+        scheduler=order,
         time_control=time_control,
         seed=seed,
         steps=steps,

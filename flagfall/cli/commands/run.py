@@ -132,6 +132,7 @@ def run(
 
     from flagfall.agents.process.isolation import Isolation
     from flagfall.cli.runs.plan import check_tick, make_plan
+    from flagfall.cli.runs.preflight import check_players
     from flagfall.cli.runs.session import RunSession
     from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
     from flagfall.playing import MatchRequest, Player
@@ -141,16 +142,16 @@ def run(
 
     ids = tuple(part for text in task or () for part in split_texts(text))
     options = TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes)
-    setup = choose_tasks(ids, scheduler, config, options, steps=steps)
+    tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
     kept = Isolation.from_options(isolation, limits, pass_env, show)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
     request = MatchRequest(
-        tasks=ids if setup is None else setup,
+        tasks=tasks,
         agents=tuple(
             Player(text, host, None, kept, join_policy, learner_cmd)
             for text in _agents(agent or [], learner_port, learner_address, learner_cmd)
         ),
-        scheduler=None if setup else scheduler,
+        scheduler=order,
         time_control=UNTIMED if no_timeout else time_control,
         clock=clock,
         seed=seed,
@@ -166,10 +167,7 @@ def run(
         log=logs.log_file,
         overwrite=overwrite,
     )
-    if plan.in_processes:
-        from flagfall.cli.runs.preflight import check_now
-
-        check_now(plan.in_processes, kept)
+    check_players(plan.in_processes)
     if not quiet:
         _print_advisory(kept)
         _print_endless(plan)

@@ -61,9 +61,12 @@ def tournament(
         quiet: Show no progress.
         logs: Settings of the log.
     """
+    from flagfall.agents.hosts.registry import Player
+    from flagfall.cli.runs.preflight import check_players
     from flagfall.kernel.seeding import MAX_SEED
     from flagfall.tournament.exports import check_format
     from flagfall.tournament.plan.parser import PLANS, load_plan
+    from flagfall.tournament.run.api import refuse_showing, run_tournament
 
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
@@ -80,11 +83,11 @@ def tournament(
     for form in loaded.output.tables:
         check_format(form)
     private = [*([] if plan in PLANS else [Path(plan)]), *([logs.log_file] if logs.log_file else [])]
-    _check_agents(loaded, folder, *private)
+    refuse_showing(loaded, folder, *private)
+    check_players(Player(agent.spec, isolation=agent.isolation) for agent in loaded.agents)
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
-    from flagfall.tournament.run.api import run_tournament
 
     screen = TournamentScreen(quiet=quiet or logs.uses_stderr)
 
@@ -145,35 +148,6 @@ def _write_report(folder: Path) -> None:
         print(f"flagfall: no report was written ({one_line(str(error))}); try {again}", file=sys.stderr)
     else:
         print(f"report:  {folder / REPORT}   (open it in a browser)")
-
-
-def _check_agents(plan: TournamentPlan, *private: Path) -> None:
-    """Import the Python agents of a plan, each in a process.
-
-    Args:
-        plan: the plan of the tournament.
-        private: files that must not be visible in sandboxes.
-
-    Raises:
-        UsageError: an agent cannot be imported, or would see one of these files.
-    """
-    from flagfall.agents.hosts.registry import Player
-    from flagfall.agents.spec import AgentSpec
-    from flagfall.cli.runs.preflight import check_now
-    from flagfall.tournament.run.api import refuse_showing
-
-    refuse_showing(plan, *private)
-    by_isolation: dict[str, list[str]] = {}
-    kinds = {}
-    for agent in plan.agents:
-        scheme = AgentSpec.parse(agent.spec).scheme
-        if scheme == "sample":
-            Player(agent.spec).seated()  # reports what it lacks here, before any match
-        if scheme == "python":
-            kinds[repr(agent.isolation)] = agent.isolation
-            by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
-    for kind, specs in by_isolation.items():
-        check_now(specs, kinds[kind])
 
 
 def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> bool:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
-from flagfall.agents.spec import AgentSpec
 from flagfall.cli.console.interrupts import STOPPING, interruptible
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.timing import VirtualClock
@@ -20,6 +18,7 @@ from flagfall.timing import VirtualClock
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from flagfall.agents.process.isolation import Isolation
     from flagfall.cli.gvgai.options import PlayOptions
     from flagfall.gvgai.play_track import TrackTimes
     from flagfall.tasks.vgdl.learning_track import TrackRules
@@ -42,21 +41,18 @@ def check_players(
     Raises:
         UsageError: an agent is missing, cannot be imported, or cannot run as the options say.
     """
+    from flagfall.cli.runs import preflight
     from flagfall.cli.runs.plan import option_of
-    from flagfall.cli.runs.preflight import check_agents
     from flagfall.gvgai.play_track import track_player
     from flagfall.gvgai.sample_players import PLAYERS
 
     isolation, virtual = options.read_isolation(), options.clock == "virtual"
-    own = []
-    for agent in agents:
-        track_player(agent, rules, times, options.host, isolation, virtual=virtual).check(
-            option_of, virtual=virtual
-        )
-        if agent not in PLAYERS and AgentSpec.parse(agent).scheme in {"python", "sample"}:
-            own.append(agent)
-    if own:
-        run_until_interrupted(lambda _stop: check_agents(own, isolation or DEFAULT_ISOLATION))
+    players = {
+        agent: track_player(agent, rules, times, options.host, isolation, virtual=virtual) for agent in agents
+    }
+    for player in players.values():
+        player.check(option_of, virtual=virtual)
+    preflight.check_players(player for agent, player in players.items() if agent not in PLAYERS)
     return isolation
 
 

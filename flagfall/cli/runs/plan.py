@@ -88,13 +88,13 @@ class RunPlan:
     endless: bool = False
 
     @property
-    def in_processes(self) -> list[str]:
-        """Texts of the user's own Python agents that run in processes."""
-        return [
-            spec.text
-            for spec, host in zip(self.specs, self.hosts, strict=True)
-            if host.kind == "process" and spec.scheme == "python"
-        ]
+    def in_processes(self) -> list[Player]:
+        """The user's own Python agents that run in processes."""
+        texts = {
+            spec.text for spec, host in zip(self.specs, self.hosts, strict=True) if host.kind == "process"
+        }
+        python = {spec.text for spec in self.specs if spec.scheme == "python"}
+        return [player for player in self.request.agents if player.agent in texts & python]
 
     @property
     def has_human(self) -> bool:

@@ -20,9 +20,8 @@ from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError
 from flagfall.playing import DEFAULT_TIME_CONTROL, Player
 from flagfall.tasks.adapters.code_spec import CodeSpec
-from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
-from flagfall.tasks.configs import config_of, load_config
+from flagfall.tasks.building import TaskSetup, is_endless, seats_of, tasks_of
+from flagfall.tasks.configs import load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
@@ -275,14 +274,8 @@ def _name_and_tasks(
     ids = tuple(_placed(task, folder) for task in table.task or ())
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
-    if options or any(task in COMMAI_CATALOG for task in ids):
-        return (
-            name,
-            config_of(ids, policy or default_scheduler_text(table.steps), options, name=name),
-            None,
-            None,
-        )
-    return name, ids, policy, None
+    tasks, scheduler = tasks_of(ids, policy, options, table.steps, name=name)
+    return name, tasks, scheduler, None
 
 
 def _placed(task: str, folder: Path) -> str:
