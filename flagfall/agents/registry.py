@@ -21,18 +21,6 @@ from flagfall.timing import ElapsedTimer
 if TYPE_CHECKING:
     from flagfall.agents.human.player import Human
 
-_OTHER_NAMES: Final = (
-    "human",
-    "human-line",
-    "human-dot",
-    "human-immediate",
-    "human-keys",
-    "human-room",
-    "zmq",
-)
-"""Names besides those of the samples, for hints."""
-
-
 _METHODS: Final = frozenset({"act", "reply", "next", "run"})
 """Methods of which an agent has at least one (`flagfall.agents.agent`)."""
 
@@ -94,7 +82,9 @@ def _sample(spec: AgentSpec) -> Any:
     if name.endswith(".py"):
         raise UsageError(f"agent {name!r} names a file, not an agent in it: {which_member(name, _METHODS)}")
     if name not in SAMPLES:
-        hint = suggest(name, [*SAMPLES, *_OTHER_NAMES])
+        from flagfall.agents.human.registry import HUMANS  # noqa: PLC0415 - see `make_human`
+
+        hint = suggest(name, [*SAMPLES, *HUMANS, "zmq"])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
     found, (_, options) = SAMPLES[name], parse_text(spec.text)
     if hasattr(found, "with_options"):

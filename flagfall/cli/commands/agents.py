@@ -29,8 +29,6 @@ A language model with options (docs/language-models.md):
 An agent on another host (docs/protocol.md):
     --agent tcp://127.0.0.1:7777                                here
     flagfall agent serve bot.py:Bot --connect tcp://HOST:7777   there
-A learner of round 1 over ZeroMQ, which --learner-cmd starts:
-    --agent zmq:5556
 """
 
 

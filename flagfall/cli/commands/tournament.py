@@ -61,12 +61,9 @@ def tournament(
         quiet: Show no progress.
         logs: Settings of the log.
     """
-    from flagfall.agents.hosts.registry import Player
-    from flagfall.cli.runs.preflight import check_players
     from flagfall.kernel.seeding import MAX_SEED
-    from flagfall.tournament.exports import check_format
     from flagfall.tournament.plan.parser import PLANS, load_plan
-    from flagfall.tournament.run.api import refuse_showing, run_tournament
+    from flagfall.tournament.run.api import run_tournament
 
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
@@ -80,11 +77,7 @@ def tournament(
         print_schedule(loaded, folder, jobs)
         return 0
     again = _command_to_resume(plan, folder, jobs, engine, seed)
-    for form in loaded.output.tables:
-        check_format(form)
-    private = [*([] if plan in PLANS else [Path(plan)]), *([logs.log_file] if logs.log_file else [])]
-    refuse_showing(loaded, folder, *private)
-    check_players(Player(agent.spec, isolation=agent.isolation) for agent in loaded.agents)
+    _check(loaded, folder, *([] if plan in PLANS else [Path(plan)]), *filter(None, [logs.log_file]))
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
@@ -148,6 +141,19 @@ def _write_report(folder: Path) -> None:
         print(f"flagfall: no report was written ({one_line(str(error))}); try {again}", file=sys.stderr)
     else:
         print(f"report:  {folder / REPORT}   (open it in a browser)")
+
+
+def _check(plan: TournamentPlan, *private: Path) -> None:
+    """Check what needs more than the plan: formats, agents, and that no agent can see these files."""
+    from flagfall.agents.hosts.registry import Player
+    from flagfall.cli.runs.preflight import check_players
+    from flagfall.tournament.exports import check_format
+    from flagfall.tournament.run.api import refuse_showing
+
+    for form in plan.output.tables:
+        check_format(form)
+    refuse_showing(plan, *private)
+    check_players(Player(agent.spec, isolation=agent.isolation) for agent in plan.agents)
 
 
 def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> bool:
