@@ -1,19 +1,24 @@
-"""`play` and `run`: one match from tasks, agents and texts."""
+"""One match: `MatchRequest` says what is played and checks that it can be, `play_request` plays it.
+
+`play` and `run` take the fields of a request as arguments; command lines and plans fill them in.
+"""
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_TIME_CONTROL", "play", "run"]
+__all__ = ["DEFAULT_TIME_CONTROL", "MatchRequest", "Player", "play", "play_request", "run"]
 
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
+import attrs
 import trio
 from trio.lowlevel import in_trio_run, in_trio_task
 
-from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.hosts.registry import Named, Player
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, IsolationKind
 from flagfall.agents.process.visible import code_of, refuse_private
 from flagfall.agents.registry import check_agent_file
@@ -22,6 +27,7 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.kernel.sinks import Sink
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import TaskSetup, build_scheduler
@@ -32,9 +38,135 @@ from flagfall.timing import TimeControl, VirtualClock
 DEFAULT_TIME_CONTROL: Final = "start=10s init=5s act=1s/5s result=5s"
 """The time control of matches that name none."""
 
+Tasks: TypeAlias = str | Task | type[Task] | Iterable[str | Task | type[Task]] | SchedulerRole | TaskSetup
+"""What is played, see `play`."""
+
+
+def _control(given: TimeControl | str | None) -> TimeControl:
+    return given if isinstance(given, TimeControl) else TimeControl.parse(given or DEFAULT_TIME_CONTROL)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class MatchRequest:
+    """A match to be played.
+
+    Attributes:
+        tasks: what is played, see `play`.
+        agents: one for each seat.
+        scheduler: the text of a task scheduler; `None` for the default, or if `tasks` has one.
+        time_control: of every seat, as a value or a text; `None` for the default.
+        clock: `virtual`: waiting takes no time, and the same seed gives the same journal.
+        seed: the root seed.
+        steps: the most turns of the match, at least 1.
+        tick_ns: real-time pace: the time of a tick in nanoseconds, at least 1; `None` for lock-step pace.
+        journal: the file to record the match in, or a `Journal`.
+        sinks: functions that are called with every event.
+    """
+
+    tasks: Tasks
+    agents: tuple[Player, ...]
+    scheduler: str | None = None
+    time_control: TimeControl = attrs.field(default=None, converter=_control)
+    clock: Literal["wall", "virtual"] = "wall"
+    seed: int = 0
+    steps: int | None = None
+    tick_ns: int | None = None
+    journal: Path | Journal | None = None
+    sinks: tuple[Sink, ...] = ()
+
+    def check(self, named: Named = str, *, private: Iterable[Path] = ()) -> None:
+        """Check everything that can be known before tasks and hosts are made.
+
+        Args:
+            named: returns a field as the user of the caller writes it, such as `--steps`, for messages.
+            private: further files that no agent may see.
+
+        Raises:
+            UsageError: a field is invalid; the message names it.
+        """
+        if not self.agents:
+            raise UsageError(
+                f"{named('agent')}: name at least one agent; `flagfall agents` lists the samples"
+            )
+        for field, value in (("steps", self.steps), ("tick_ns", self.tick_ns)):
+            check_count(named(field), value)
+        if not 0 <= self.seed <= MAX_SEED:
+            raise UsageError(f"{named('seed')} {self.seed}: a seed is a whole number from 0 to {MAX_SEED}")
+        virtual = self.clock == "virtual"
+        if virtual and self.time_control.clock == "cpu":
+            raise UsageError(f"{named('time_control')}: clock=cpu counts real time: it needs the wall clock")
+        for player in self.agents:
+            player.check(named, virtual=virtual)
+        specs = [player.spec for player in self.agents]
+        if len(specs) > 1 and any(spec is not None and spec.form.is_person for spec in specs):
+            raise UsageError(
+                f"{named('agent')}: a human needs the whole terminal: leave the other agents out"
+            )
+        self._check_records(private)
+
+    def _check_records(self, private: Iterable[Path]) -> None:
+        """Refuse sandboxes that show a record of their match, as it holds the seed."""
+        records = [*([self.journal] if isinstance(self.journal, Path) else []), *private]
+        for player in self.agents:
+            if records and player.isolation.kind == "sandbox":
+                code = code_of(player.agent) if isinstance(player.agent, str) else ()
+                for file in records:
+                    refuse_private([*player.isolation.readable, *code], file)
+
+    def seated(self) -> MatchRequest:
+        """Return the request with hosts as its agents, which may play several matches one after another.
+
+        Raises:
+            UsageError: there is no such agent, or it cannot run where it is to run.
+        """
+        hosts = [player.seated(virtual=self.clock == "virtual") for player in self.agents]
+        return attrs.evolve(self, agents=tuple(map(Player, hosts)))
+
+
+def check_count(field: str, value: Any) -> None:
+    """Check a number that is at least 1, or `None`.
+
+    Args:
+        field: its name, as the user writes it.
+        value: of any type.
+
+    Raises:
+        UsageError: it is another value.
+    """
+    if value is not None and (type(value) is bool or not isinstance(value, Integral) or int(value) < 1):
+        raise UsageError(f"{field} {value!r}: write a whole number, at least 1")
+
+
+async def play_request(request: MatchRequest, stop: trio.Event | None = None) -> MatchResult:
+    """Play a match in the running event loop; it must have the clock of the request.
+
+    Args:
+        request: the match, checked.
+        stop: set it to end the match before its next turn.
+
+    Raises:
+        UsageError: a task, an agent or the journal is not as it has to be; nothing was played or written.
+        HostFault: a task, a sink or the disk failed; what was recorded until then stays.
+    """
+    virtual, journal = request.clock == "virtual", request.journal
+    hosts = [player.seated(virtual=virtual) for player in request.agents]
+    scheduler, header = build_scheduler(request.tasks, request.scheduler, request.steps)
+    recorder = [] if journal is None else [journal if isinstance(journal, Journal) else Journal(journal)]
+    return await play_match(
+        scheduler,
+        hosts,
+        control=request.time_control,
+        seed=request.seed,
+        steps=request.steps,
+        tick_ns=request.tick_ns,
+        sinks=[*recorder, *request.sinks],
+        stop=stop,
+        header={"flagfall": _own_version(), "rules": dict(REVISIONS), **header},
+    )
+
 
 async def play(
-    tasks: str | Task | type[Task] | Iterable[str | Task | type[Task]] | SchedulerRole | TaskSetup,
+    tasks: Tasks,
     agents: Any | Sequence[Any],
     *,
     scheduler: str | None = None,
@@ -81,51 +213,72 @@ async def play(
             "flagfall.play needs the event loop of trio; in asyncio, write:"
             " await asyncio.to_thread(flagfall.run, ...)"
         )
-    control = time_control if isinstance(time_control, TimeControl) else TimeControl.parse(time_control)
-    built, header = build_scheduler(tasks, scheduler, steps)
-    virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
-    kept = isolation if isinstance(isolation, Isolation) else Isolation(isolation)
     several = isinstance(agents, Sequence) and not isinstance(agents, str)
-    for agent in agents if several else [agents]:
-        if isinstance(agent, str):
-            check_agent_file(agent)
-    hosts = [
-        host_agent(agent, "task" if virtual and host is None else host, isolation=kept)
-        for agent in (agents if several else [agents])
-    ]
-    if kept.kind == "sandbox" and isinstance(journal, str | PathLike):
-        specs = [agent for agent in (agents if several else [agents]) if isinstance(agent, str)]
-        refuse_private([*kept.readable, *(path for spec in specs for path in code_of(spec))], Path(journal))
-    recorder = [] if journal is None else [journal if isinstance(journal, Journal) else Journal(journal)]
-    return await play_match(
-        built,
-        hosts,
-        control=control,
+    kept = isolation if isinstance(isolation, Isolation) else Isolation(isolation)
+    virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    request = MatchRequest(
+        tasks=tasks,
+        agents=tuple(Player(agent, host, None, kept) for agent in (agents if several else [agents])),
+        scheduler=scheduler,
+        time_control=time_control,
+        clock="virtual" if virtual else "wall",
         seed=seed,
         steps=steps,
         tick_ns=tick_ns,
-        sinks=[*recorder, *sinks],
-        stop=stop,
-        header={"flagfall": _own_version(), "rules": dict(REVISIONS), **header},
+        journal=Path(journal) if isinstance(journal, str | PathLike) else journal,
+        sinks=tuple(sinks),
     )
+    request.check()
+    for player in request.agents:
+        if isinstance(player.agent, str):
+            check_agent_file(player.agent)
+    return await play_request(request, stop)
 
 
-def run(*args: Any, clock: Literal["wall", "virtual"] = "wall", **options: Any) -> MatchResult:
-    """Play one match, for programs without an event loop.
+def run(
+    tasks: Tasks,
+    agents: Any | Sequence[Any],
+    *,
+    clock: Literal["wall", "virtual"] = "wall",
+    scheduler: str | None = None,
+    time_control: str | TimeControl = DEFAULT_TIME_CONTROL,
+    host: LocalHostKind | None = None,
+    isolation: Isolation | IsolationKind = DEFAULT_ISOLATION,
+    seed: int = 0,
+    steps: int | None = None,
+    tick_ns: int | None = None,
+    journal: str | PathLike[str] | Journal | None = None,
+    sinks: Sequence[Sink] = (),
+    stop: trio.Event | None = None,
+) -> MatchResult:
+    """Play one match, for programs without an event loop. Its arguments are those of `play`, and `clock`.
 
-    Args:
-        args: as for `play`.
-        clock: `wall`, or `virtual`: waiting takes no time, and the same seed gives the same journal.
-        options: as for `play`.
+    On the clock `virtual` waiting takes no time, and the same seed gives the same journal.
 
     Raises:
         UsageError: an argument is invalid, or an event loop runs already in this thread.
+        HostFault: as for `play`.
     """
     if in_trio_run() or in_trio_task():
         raise UsageError(
             "flagfall.run starts an event loop of its own; in one, write: await flagfall.play(...)"
         )
-    return trio.run(partial(play, *args, **options), clock=VirtualClock() if clock == "virtual" else None)
+    playing = partial(
+        play,
+        tasks,
+        agents,
+        scheduler=scheduler,
+        time_control=time_control,
+        host=host,
+        isolation=isolation,
+        seed=seed,
+        steps=steps,
+        tick_ns=tick_ns,
+        journal=journal,
+        sinks=sinks,
+        stop=stop,
+    )
+    return trio.run(playing, clock=VirtualClock() if clock == "virtual" else None)
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flagfall.agents.agent import adapt, check_arguments
 from flagfall.agents.round1.learner import LEARNER_MODULES
 from flagfall.agents.samples.registry import SAMPLES
-from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
+from flagfall.agents.spec import AgentSpec
 from flagfall.code_loader import check_member, find_member, load_module, which_member
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
@@ -20,18 +20,6 @@ from flagfall.timing import ElapsedTimer
 
 if TYPE_CHECKING:
     from flagfall.agents.human.player import Human
-
-_OTHER_NAMES: Final = (
-    "human",
-    "human-line",
-    "human-dot",
-    "human-immediate",
-    "human-keys",
-    "human-room",
-    "zmq",
-)
-"""Names besides those of the samples, for hints."""
-
 
 _METHODS: Final = frozenset({"act", "reply", "next", "run"})
 """Methods of which an agent has at least one (`flagfall.agents.agent`)."""
@@ -68,8 +56,9 @@ def load_agent(spec: AgentSpec | str) -> Any:
         return _load_code(spec)
     if spec.scheme == "human":
         raise UsageError(f"{spec.text}: a human plays at a terminal, with `flagfall run`")
-    what = "a GVGAI client" if spec.scheme in TRACK_CLIENTS else "this agent"
-    raise UsageError(f"{spec.text}: {what} is a program of its own, and cannot be loaded into this one")
+    raise UsageError(
+        f"{spec.text}: {spec.form.what} is a program of its own, and cannot be loaded into this one"
+    )
 
 
 def make_human(name: str) -> Human:
@@ -93,7 +82,9 @@ def _sample(spec: AgentSpec) -> Any:
     if name.endswith(".py"):
         raise UsageError(f"agent {name!r} names a file, not an agent in it: {which_member(name, _METHODS)}")
     if name not in SAMPLES:
-        hint = suggest(name, [*SAMPLES, *_OTHER_NAMES])
+        from flagfall.agents.human.registry import HUMANS  # noqa: PLC0415 - see `make_human`
+
+        hint = suggest(name, [*SAMPLES, *HUMANS, "zmq"])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
     found, (_, options) = SAMPLES[name], parse_text(spec.text)
     if hasattr(found, "with_options"):

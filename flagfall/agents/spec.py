@@ -1,59 +1,24 @@
-"""Texts that name agents, and the one parser of them.
-
-| text | scheme | agent |
-|---|---|---|
-| `random` | `sample` | a sample agent of flagfall |
-| `human`, `human-keys` | `human` | a person at this terminal |
-| `module:Name`, `file.py:Name` | `python` | Python code, imported by flagfall |
-| `cmd:./bot --flag` | `cmd` | a program, started by flagfall; speaks the agent protocol over its pipes |
-| `tcp://127.0.0.1:7777`, `tls://...` | `tcp`, `tls` | an agent that connects to this address |
-| `ws://127.0.0.1:7777`, `wss://...` | `ws`, `wss` | the same, in WebSocket messages |
-| `zmq`, `zmq:5556`, `zmq://*:5556` | `zmq` | a learner of round 1 that connects to this port |
-| `gvgai:COMMAND` | `gvgai` | a client of GVGAI's learning track; is started, and connects to a port |
-| `program:COMMAND` | `program` | the same, over stdin and stdout |
+"""Texts that name agents, and the one parser of them: a row of `SCHEMES` for each form.
 
 The parser reads the text only: whether there is such a sample, file or program is found out where it is used.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "LEARNER_PORT",
-    "NETWORK",
-    "REMOTE",
-    "STARTED_PROGRAMS",
-    "TRACK_CLIENTS",
-    "AgentSpec",
-    "Scheme",
-    "agent_name",
-    "parse_port",
-]
+__all__ = ["LEARNER_PORT", "NETWORK", "SCHEMES", "AgentScheme", "AgentSpec", "agent_name", "parse_port"]
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import attrs
 
 from flagfall.agents.connections.addresses import LOOPBACK
 from flagfall.errors import UsageError
 
-Scheme: TypeAlias = Literal[
-    "sample", "human", "python", "cmd", "tcp", "tls", "ws", "wss", "zmq", "gvgai", "program"
-]
-
-NETWORK: Final[frozenset[Scheme]] = frozenset({"tcp", "tls", "ws", "wss"})
+NETWORK: Final = frozenset({"tcp", "tls", "ws", "wss"})
 """Schemes of agents that connect, and speak the agent protocol."""
-
-REMOTE: Final[frozenset[Scheme]] = NETWORK | {"zmq"}
-"""Schemes of agents that connect to a port of this machine."""
-
-TRACK_CLIENTS: Final[frozenset[Scheme]] = frozenset({"gvgai", "program"})
-"""Schemes of clients of GVGAI's learning track; they play nothing else."""
-
-STARTED_PROGRAMS: Final[frozenset[Scheme]] = TRACK_CLIENTS | {"cmd"}
-"""Schemes whose target is the command line of a program that flagfall starts."""
 
 LEARNER_PORT: Final = 5556
 """The default port of round 1, to which its example learners connect."""
@@ -65,7 +30,7 @@ class AgentSpec:
 
     Attributes:
         text: the whole text.
-        scheme: the kind of agent.
+        scheme: the kind of agent, a key of `SCHEMES`.
         target: the name of a sample or human player, the module or file of Python code, the command line of
             a program, or the IP address to listen at.
         member: the dotted name of the agent in a Python module; else empty.
@@ -73,7 +38,7 @@ class AgentSpec:
     """
 
     text: str
-    scheme: Scheme
+    scheme: str
     target: str
     member: str = ""
     port: int = 0
@@ -92,20 +57,24 @@ class AgentSpec:
         if options and name.replace("-", "").isalnum() and not name.startswith("human"):
             return cls(text, "sample", name)
         head, colon, rest = text.partition(":")
-        if head in _PREFIXES and (colon or text == "zmq"):
-            return _PREFIXES[head](text, rest)
-        if head in NETWORK and rest.startswith("//"):
-            return _parse_network(text, rest)
+        row = SCHEMES.get(head)
+        spec = None if row is None or row.parse is None else row.parse(text, rest)
+        if spec is not None:
+            return spec
         if rest.startswith("//"):
-            raise UsageError(
-                f"agent {text!r}: unknown scheme {head!r}; known: {', '.join(sorted(NETWORK))}, zmq"
-            )
+            known = sorted(row.name for row in SCHEMES.values() if row.connects)
+            raise UsageError(f"agent {text!r}: unknown scheme {head!r}; known: {', '.join(known)}")
         if not colon:
             return cls(text, "human" if head.partition("-")[0] == "human" else "sample", text)
         target, _, member = text.rpartition(":")
         if not target or not member:
             raise UsageError(f"unknown agent {text!r}: write module:Name or file.py:Name")
         return cls(text, "python", target, member)
+
+    @property
+    def form(self) -> AgentScheme:
+        """The row of its scheme."""
+        return SCHEMES[self.scheme]
 
     @property
     def name(self) -> str:
@@ -117,13 +86,13 @@ class AgentSpec:
         """
         if self.scheme == "python":
             return self.member
-        if self.scheme not in STARTED_PROGRAMS:
+        if not self.form.is_command:
             return self.text
         try:
             words = shlex.split(self.target)
         except ValueError:
             return self.text
-        if self.scheme in TRACK_CLIENTS:
+        if self.form.plays_tracks:
             return Path((words or [self.text])[-1]).name
         files = [word for word in words[1:2] if Path(word).is_file()]
         return Path((files or words or [self.text])[0]).name
@@ -166,13 +135,19 @@ def parse_port(text: str) -> int | None:
     return int(text) if text.isdecimal() and text.isascii() else None
 
 
-def _parse_network(text: str, rest: str) -> AgentSpec:
+def _parse_target(text: str, rest: str) -> AgentSpec | None:
+    head, colon, _ = text.partition(":")
+    return AgentSpec(text, head, rest) if colon else None
+
+
+def _parse_network(text: str, rest: str) -> AgentSpec | None:
+    if not rest.startswith("//"):
+        return None
     address, _, port = rest[2:].rpartition(":")
     number = parse_port(port)
     if not address or number is None:
         raise UsageError(f"agent {text!r}: invalid address; write for example tcp://127.0.0.1:7777")
-    scheme = next(scheme for scheme in NETWORK if text.startswith(f"{scheme}:"))
-    return AgentSpec(text, scheme, address, port=number)
+    return AgentSpec(text, text.partition(":")[0], address, port=number)
 
 
 def _parse_learner(text: str, rest: str) -> AgentSpec:
@@ -185,11 +160,77 @@ def _parse_learner(text: str, rest: str) -> AgentSpec:
     return AgentSpec(text, "zmq", address, port=number)
 
 
-_PREFIXES: Final[Mapping[str, Callable[[str, str], AgentSpec]]] = {
-    "cmd": lambda text, rest: AgentSpec(text, "cmd", rest),
-    "gvgai": lambda text, rest: AgentSpec(text, "gvgai", rest),
-    "program": lambda text, rest: AgentSpec(text, "program", rest),
-    "zmq": _parse_learner,
+@attrs.frozen
+class AgentScheme:
+    """A form of texts that name agents: everything that the parser, the commands and plans know of it.
+
+    Attributes:
+        name: the word before the colon.
+        text: an example or pattern of such a text, for lists.
+        what: such an agent, as a noun phrase.
+        parse: returns the spec, given the whole text and what follows the colon; `None` if the text only
+            begins like that. By default what follows the colon is the target. No function: the form has no
+            word and colon.
+        is_command: the target is the command line of a program that flagfall starts; its words name the files
+            that a sandbox shows.
+        connects: it connects to a port of this machine, so there is one of it.
+        is_person: it is a person at this terminal.
+        plays_tracks: it plays GVGAI's learning track, and nothing else.
+    """
+
+    name: str
+    text: str
+    what: str
+    parse: Callable[[str, str], AgentSpec | None] | None = _parse_target
+    is_command: bool = False
+    connects: bool = False
+    is_person: bool = False
+    plays_tracks: bool = False
+
+    @property
+    def is_startable(self) -> bool:
+        """Whether flagfall can start such an agent whenever it needs one."""
+        return not (self.connects or self.is_person)
+
+
+_CONNECTING: Final = "an agent that connects here"
+
+SCHEMES: Final = {
+    row.name: row
+    for row in (
+        AgentScheme("sample", "random", "a sample agent of flagfall", None),
+        AgentScheme("human", "human, human-keys", "a person at this terminal", None, is_person=True),
+        AgentScheme("python", "module:Name, file.py:Name", "your own Python code", None),
+        AgentScheme("cmd", "cmd:./bot --fast", "a program in any language, over its pipes", is_command=True),
+        AgentScheme("tcp", "tcp://127.0.0.1:7777", _CONNECTING, _parse_network, connects=True),
+        AgentScheme("tls", "tls://127.0.0.1:7777", f"{_CONNECTING}, secured", _parse_network, connects=True),
+        AgentScheme(
+            "ws", "ws://127.0.0.1:7777", f"{_CONNECTING} by WebSocket", _parse_network, connects=True
+        ),
+        AgentScheme(
+            "wss",
+            "wss://127.0.0.1:7777",
+            f"{_CONNECTING} by WebSocket, secured",
+            _parse_network,
+            connects=True,
+        ),
+        AgentScheme(
+            "zmq",
+            "zmq:5556, zmq://*:5556",
+            "a learner of round 1 that connects",
+            _parse_learner,
+            connects=True,
+        ),
+        AgentScheme(
+            "gvgai",
+            "gvgai:COMMAND",
+            "a GVGAI client that connects to a port",
+            is_command=True,
+            plays_tracks=True,
+        ),
+        AgentScheme(
+            "program", "program:COMMAND", "a GVGAI client over its pipes", is_command=True, plays_tracks=True
+        ),
+    )
 }
-"""Parsers of the texts that begin with a word and a colon: each gets the whole text and what follows the
-colon. A scheme that is added here needs a row in `flagfall.agents.hosts.registry`."""
+"""All forms, by name. `flagfall.agents.hosts.registry.HOSTS` has the hosts that run them."""

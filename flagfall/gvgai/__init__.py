@@ -5,7 +5,7 @@
     server            lets clients connect; each plays a match of its own
     hosts, clients    hosts of clients that have connected, run as programs, or are started here and connect
     client            one of our agents at a server of the original
-    play_track        one agent on one game; `fixed_delay_host` makes time pass on the virtual clock
+    play_track        one agent on one game
     track_statistics  results and times of a track
     original_output   lines that the original's server prints
     sample_players    a random player and one that learns; `state_decorator` gives agents states as objects

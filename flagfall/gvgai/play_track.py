@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 __all__ = [
+    "BuiltTrack",
     "PlayedTrack",
     "TrackTimes",
-    "agent_label",
-    "control_for",
-    "host_track_client",
     "play_track",
-    "seat_agent",
+    "play_track_request",
+    "track_player",
 ]
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, NO_ISOLATION, Isolation
-from flagfall.agents.registry import load_agent
-from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.errors import UsageError
 from flagfall.gvgai.clients.host import ClientHost, ready
-from flagfall.gvgai.fixed_delay_host import FixedDelayHost
 from flagfall.gvgai.hosts import ProgramHost, control_of_client
 from flagfall.gvgai.sample_players import PLAYERS
 from flagfall.gvgai.track_statistics import TrackSink, TrackStatistics
 from flagfall.kernel.hosting import AgentHost, LocalHostKind
-from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.recording.journal.writer import Journal
+from flagfall.playing import MatchRequest, Player, play_request
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl, VirtualClock
 from flagfall.timing.durations import S
 
@@ -42,7 +36,6 @@ if TYPE_CHECKING:
 
     from flagfall.kernel.sinks import Sink
     from flagfall.tasks.vgdl.learning_track import Track, TrackRules
-    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
 LOADING_NS: Final = 10 * S
 """Additional time for `start` of programs: the rules' second is for the constructor, not for loading before
@@ -89,18 +82,10 @@ class PlayedTrack:
     """A track that was played.
 
     Attributes:
-        agent: name of the agent.
-        game: name or file of the game.
-        seed: root seed of the match.
-        journal: file of the journal, if the match was recorded.
         result: result of the match.
         statistics: statistics of the track.
     """
 
-    agent: str
-    game: str
-    seed: int
-    journal: Path | None
     result: MatchResult
     statistics: TrackStatistics
 
@@ -122,10 +107,10 @@ async def play_track(
 
     Args:
         setup: game and rules of the track.
-        agent: see `seat_agent`.
+        agent: see `track_player`.
         times: time settings.
         host: where the agent runs.
-        isolation: isolation of an agent in a process; see `seat_agent`.
+        isolation: isolation of an agent in a process.
         name: name of the agent in tables.
         seed: root seed of the match.
         journal: file for the journal.
@@ -136,118 +121,119 @@ async def play_track(
         UsageError: an argument is invalid; nothing was played.
         HostFault: the game, a sink or the disk failed.
     """
-    track = setup.build()
+    virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
     sink = TrackSink()
-    recorder = [] if journal is None else [Journal(journal)]
-    name = name or agent_label(agent)
-    seated = seat_agent(agent, track, times, host, name, isolation)
-    async with ready(seated):
-        result = await play_match(
-            track,
-            [seated],
-            control=control_for(seated, times.control),
-            seed=seed,
-            sinks=[*recorder, sink, *sinks],
-            stop=stop,
-            header={"flagfall": version("flagfall"), **setup.header()},
-        )
-    return PlayedTrack(name, setup.game, seed, journal, result, sink.statistics)
+    player = track_player(agent, setup.rules, times, host, isolation, virtual=virtual, name=name)
+    request = MatchRequest(
+        tasks=setup,
+        agents=(player,),
+        time_control=times.control,
+        clock="virtual" if virtual else "wall",
+        seed=seed,
+        journal=journal,
+        sinks=(sink, *sinks),
+    )
+    request.check()
+    result = await play_track_request(request, stop)
+    return PlayedTrack(result, sink.statistics)
 
 
-def control_for(host: AgentHost, control: TimeControl) -> TimeControl:
-    """Return the time control of a host's match.
-
-    A program has additional time to load; a client of the original measures itself (see `control_of_client`).
-
-    Args:
-        host: host of the agent.
-        control: time control of the track.
-    """
-    if isinstance(host, ClientHost | ProgramHost):
-        control = control_of_client(control)
-    if host.kind != "process" or control.start is None:
-        return control
-    return attrs.evolve(control, start=control.start + LOADING_NS)
-
-
-def agent_label(agent: Any) -> str:
-    """Return a short name of an agent for tables.
-
-    Args:
-        agent: see `seat_agent`.
-    """
-    if not isinstance(agent, str):
-        return getattr(agent, "__name__", None) or type(agent).__name__
-    spec = AgentSpec.parse(agent)
-    if spec.scheme in TRACK_CLIENTS:
-        split_command(spec.target)
-    return spec.name
-
-
-def host_track_client(agent: str, track: Track, name: str, isolation: Isolation | None = None) -> AgentHost:
-    """Return a host for a client of the original.
-
-    Args:
-        agent: `gvgai:COMMAND` for a client that connects to a port, `program:COMMAND` for one over its
-            standard input and output.
-        track: schedule of the levels.
-        name: name in tables.
-        isolation: isolation of its process; by default that of agents in processes for `gvgai:`, and none for
-            `program:`.
-
-    Raises:
-        UsageError: there is no such program, or the isolation is not supported.
-    """
-    spec = AgentSpec.parse(agent)
-    if spec.scheme == "program":
-        return ProgramHost(spec.target, track, name, isolation or NO_ISOLATION)
-    return ClientHost(spec.target, track, name, isolation or DEFAULT_ISOLATION)
-
-
-def seat_agent(
+def track_player(
     agent: Any,
-    track: Track,
+    rules: TrackRules,
     times: TrackTimes,
-    host: LocalHostKind | None,
-    name: str,
+    host: LocalHostKind | None = None,
     isolation: Isolation | None = None,
-) -> AgentHost:
-    """Return a host for an agent of the learning track, in the running event loop.
+    *,
+    virtual: bool = False,
+    name: str | None = None,
+) -> Player:
+    """Return an agent of the learning track.
 
     Args:
-        agent: name of a sample (`flagfall.gvgai.sample_players.PLAYERS`), a client of the original (see
-            `host_track_client`), or any agent that `flagfall.playing.play` takes.
-        track: schedule of the levels.
+        agent: name of a sample (`flagfall.gvgai.sample_players.PLAYERS`), `gvgai:COMMAND` for a client of the
+            original that connects to a port, `program:COMMAND` for one over its standard input and output, or
+            any agent that `flagfall.playing.play` takes.
+        rules: rules of the track.
         times: time settings.
         host: where it runs; by default samples and objects run in the event loop, and on the virtual clock
             all agents do.
+        isolation: isolation of an agent in a process; by default that of agents in processes, and none for
+            `program:`.
+        virtual: the match is played on the virtual clock.
         name: name in tables.
-        isolation: isolation of an agent in a process.
 
     Raises:
-        UsageError: there is no such agent, or it cannot run there.
+        UsageError: there is no such agent or program, or no time would pass.
     """
-    virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
-    if isinstance(agent, str) and AgentSpec.parse(agent).scheme in TRACK_CLIENTS:
-        if virtual or host not in {None, "process"}:
-            raise UsageError(
-                f"{agent}: a GVGAI client is a process and runs in real time: leave host and clock out"
-            )
-        return host_track_client(agent, track, name, isolation)
-    if virtual and host is None:
-        host = "task"
-    if isinstance(agent, str) and agent in PLAYERS:
-        player = PLAYERS[agent]
-        if host == "process":
-            return host_agent(
-                f"{player.__module__}:{player.__name__}", host, name, isolation or DEFAULT_ISOLATION
-            )
-        agent = player
-    if virtual and not times.think_ns and track.rules.games is None:
+    player = Player(agent, host, name)
+    name, spec = player.label, player.spec
+    if spec is not None and spec.form.plays_tracks:
+        split_command(spec.target)
+        kept = NO_ISOLATION if spec.scheme == "program" else DEFAULT_ISOLATION
+        return Player(agent, host, name, isolation or kept)
+    if virtual and not times.think_ns and rules.games is None:
         raise UsageError(
             "on the virtual clock only thinking takes time: set the thinking time, or the number of games of"
             " training"
         )
-    if times.think_ns and host == "task":
-        return FixedDelayHost(load_agent(agent) if isinstance(agent, str) else agent, name, times.think_ns)
-    return host_agent(agent, host, name, isolation or DEFAULT_ISOLATION)
+    think_ns = times.think_ns if virtual or host == "task" else 0
+    if spec is not None and spec.scheme == "sample":
+        host = host or "task"
+        found = PLAYERS.get(agent)
+        agent = agent if found is None else f"{found.__module__}:{found.__name__}"
+    return Player(agent, host, name, isolation or DEFAULT_ISOLATION, think_ns=think_ns)
+
+
+@attrs.frozen
+class BuiltTrack:
+    """Setup of a track that is built already: the host of a client needs it before the match begins."""
+
+    track: Track
+    setup: TrackSetup
+
+    def build(self) -> Track:
+        """Return the track."""
+        return self.track
+
+    def header(self) -> dict[str, Any]:
+        """Return the header of the setup."""
+        return self.setup.header()
+
+
+async def play_track_request(request: MatchRequest, stop: trio.Event | None = None) -> MatchResult:
+    """Play a request whose tasks are a track; see `flagfall.playing.play_request`.
+
+    An agent in a process has additional time to load; a client of the original measures its time itself (see
+    `control_of_client`).
+
+    Args:
+        request: the match, checked, of one agent.
+        stop: set it to end the match before its next turn.
+
+    Raises:
+        UsageError: the agent or the journal is not as it has to be; nothing was played or written.
+        HostFault: the game, a sink or the disk failed.
+    """
+    setup, (player,) = request.tasks, request.agents
+    assert isinstance(setup, TrackSetup)
+    track = setup.build()
+    host = _seated(player, track, virtual=request.clock == "virtual")
+    control = request.time_control
+    if isinstance(host, ClientHost | ProgramHost):
+        control = control_of_client(control)
+    if host.kind == "process" and control.start is not None:
+        control = attrs.evolve(control, start=control.start + LOADING_NS)
+    seated = attrs.evolve(
+        request, tasks=BuiltTrack(track, setup), agents=(Player(host),), time_control=control
+    )
+    async with ready(host):
+        return await play_request(seated, stop)
+
+
+def _seated(player: Player, track: Track, *, virtual: bool) -> AgentHost:
+    spec = player.spec
+    if spec is None or not spec.form.plays_tracks:
+        return player.seated(virtual=virtual)
+    made = ProgramHost if spec.scheme == "program" else ClientHost
+    return made(spec.target, track, player.label, player.isolation)

@@ -6,7 +6,6 @@ __all__ = ["DEFAULT_PORT", "LOOPBACK", "TrackServer", "TrackSession"]
 
 import socket
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -15,10 +14,11 @@ import trio
 from flagfall.agents.connections.addresses import LOOPBACK, checked_port
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.hosts import ConnectedHost, control_of_client
+from flagfall.gvgai.play_track import BuiltTrack
 from flagfall.gvgai.track_statistics import TrackSink
-from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.seeding import derive_seed
+from flagfall.playing import MatchRequest, Player, play_request
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.series_names import series_path
 
@@ -202,16 +202,15 @@ class TrackServer:
         track = self._setup.build()
         host = ConnectedHost(_socket_of(stream), track, session.name)
         try:
-            recorder = [] if session.journal is None else [Journal(session.journal)]
-            session.result = await play_match(
-                track,
-                [host],
-                control=self._control,
+            request = MatchRequest(
+                tasks=BuiltTrack(track, self._setup),
+                agents=(Player(host),),
+                time_control=self._control,
                 seed=session.seed,
-                sinks=[*recorder, session.sink, *self._sinks(session.number)],
-                stop=stop,
-                header={"flagfall": version("flagfall"), **self._setup.header()},
+                journal=session.journal,
+                sinks=(session.sink, *self._sinks(session.number)),
             )
+            session.result = await play_request(request, stop)
         except HostFault as fault:  # other sessions continue
             session.fault = fault
         finally:

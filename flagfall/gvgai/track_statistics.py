@@ -6,10 +6,19 @@ millions of games: they are summed up as they come, and the number of games kept
 
 from __future__ import annotations
 
-__all__ = ["MAX_POINTS", "MAX_TRAINING_GAMES", "GameStatistics", "Sums", "TrackSink", "TrackStatistics"]
+__all__ = [
+    "MAX_POINTS",
+    "MAX_TRAINING_GAMES",
+    "GameStatistics",
+    "Sums",
+    "TrackSink",
+    "TrackStatistics",
+    "statistics_of",
+]
 
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -17,6 +26,7 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.safe_values import safe_repr
+from flagfall.recording.journal.writer import read_journal
 from flagfall.tasks.vgdl.learning_track import TRAINING
 
 MAX_TRAINING_GAMES: Final = 10_000
@@ -318,3 +328,18 @@ def _metric(event: TaskEnded, name: str, kind: type | tuple[type, ...], default:
 
 def _add(sums: dict[Any, Sums], key: Any, more: Sums) -> None:
     sums[key] = sums[key].plus(more) if key in sums else more
+
+
+def statistics_of(journal: Path) -> TrackStatistics:
+    """Return the statistics of a recorded track.
+
+    Args:
+        journal: the file.
+
+    Raises:
+        DamagedJournal: it cannot be read.
+    """
+    sink = TrackSink()
+    for event in read_journal(journal):
+        sink(event)
+    return sink.statistics

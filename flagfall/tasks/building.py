@@ -9,10 +9,11 @@ __all__ = [
     "is_endless",
     "rebuild",
     "seats_of",
+    "tasks_of",
 ]
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from inspect import isclass
 from math import inf
@@ -24,7 +25,8 @@ from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.configs import parse_config
+from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
+from flagfall.tasks.configs import config_of, parse_config
 from flagfall.tasks.scheduler_text import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 
@@ -104,6 +106,26 @@ def default_scheduler_text(steps: int | None) -> str:
         steps: the most turns of the match, if there is a limit.
     """
     return "sequential" if steps is not None else "sequential:1"
+
+
+def tasks_of(
+    ids: Sequence[str], scheduler: str | None, settings: Mapping[str, Any], steps: int | None, *, name: str
+) -> tuple[tuple[str, ...] | TaskSetup, str | None]:
+    """Return tasks with settings of byte tasks, and the text of their scheduler, if they need one.
+
+    Args:
+        ids: ids of tasks. The original CommAI tasks have ids too, although no list has them.
+        scheduler: the text of a task scheduler; `None` for the default.
+        settings: those that are set, as top-level settings of a configuration.
+        steps: the limit of turns, on which the default scheduler depends.
+        name: what is named in messages about the settings.
+
+    Raises:
+        UsageError: a setting is invalid, or a task has none.
+    """
+    if not ids or not (settings or any(task_id in COMMAI_CATALOG for task_id in ids)):
+        return tuple(ids), scheduler
+    return config_of(ids, scheduler or default_scheduler_text(steps), settings, name=name), None
 
 
 def seats_of(ids: Sequence[str]) -> int:

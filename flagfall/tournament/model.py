@@ -110,17 +110,19 @@ class PlannedAgent:
         spec: text that names the agent, as on the command line, with absolute paths.
         host: where it runs; `None`: in a process, or in the event loop under the virtual clock.
         isolation: isolation of its process.
+        think_ns: fixed time of each of its actions in the event loop, in nanoseconds.
     """
 
     name: str
     spec: str
     host: LocalHostKind | None = None
     isolation: Isolation = DEFAULT_ISOLATION
+    think_ns: int = attrs.field(default=0, metadata=OMIT_DEFAULT)
 
 
 @attrs.frozen(kw_only=True)
 class PlannedTask:
-    """A task of a plan: what is played in one match, and how. `flagfall.playing.play` takes its fields.
+    """A task of a plan: what is played in one match, and how.
 
     Attributes:
         name: name in records and tables.

@@ -70,8 +70,8 @@ def test_spaces_are_bytes_or_bits():
 @pytest.mark.parametrize("task", ["micro1", "micro3", "mini0"])
 @pytest.mark.parametrize("seed", [0, 7])
 def test_an_episode_is_what_a_match_with_its_seed_is(tmp_path: Any, task: str, seed: int):
-    options = {"scheduler": "sequential:1", "steps": 3000}
-    run(task, "random", clock="virtual", seed=seed, journal=tmp_path / "j", **options)
+    journal = tmp_path / "j"
+    run(task, "random", clock="virtual", scheduler="sequential:1", seed=seed, steps=3000, journal=journal)
     turns = [event for event in read_journal(tmp_path / "j") if type(event) is TurnPlayed]
     env = make(task=task)
     observation, info = env.reset(seed=seed)

@@ -459,7 +459,8 @@ def test_train_and_contest_on_the_command_line(tmp_path):
     assert trained.returncode == 0, trained.stderr
     assert "validation" in trained.stdout
     assert len(json.loads((tmp_path / "r.json").read_text())["games"]) > 5
-    held = flagfall("contest", game, "-a", "random", "-a", "q-learning", *options, "--json")
+    out = ["--output", str(tmp_path / "contest")]
+    held = flagfall("contest", game, "-a", "random", "-a", "q-learning", *options, *out, "--json")
     assert held.returncode == 0, held.stderr
     data = json.loads(held.stdout)
     assert {one["agent"] for one in data["standings"]} == {"random", "q-learning"}

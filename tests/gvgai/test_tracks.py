@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,13 +30,13 @@ from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.durations import MINUTE
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.contest import MemoryStore, TrackEngine, contest_plan
-from flagfall.tournament.run.runner import Run
+from flagfall.tournament.run.contest import contest_plan, play_contest
 from flagfall.tournament.scoring import rank_tasks, total_points
 from tests.gvgai.games import DRUM, write_game
 
 OWN_GAMES = ["cinders", "windfall", "underdig"]
 SHORT = RULES["gvgai-document"]
+FLAGFALL = [sys.executable, "-m", "flagfall"]
 
 
 def on_the_virtual_clock(
@@ -303,18 +306,48 @@ def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
     game = write_game(tmp_path)
     slow = f"{__file__}:Slow"
     plan = contest_plan([game, "cinders"], ["random", slow, "q-learning"], times, rules, clock="virtual")
-    engine = TrackEngine(plan, times)
     stored: list[MatchRecord] = []
-    run = Run(plan, MemoryStore(), engine, 1, stored.append, fault_attempts=1, skip_failed=True)
-    trio.run(run.play, clock=VirtualClock())
+    contest = partial(play_contest, plan, tmp_path / "contest", on_record=stored.append)
+    records = trio.run(contest, clock=VirtualClock())
     assert [record.seats[0].agent for record in stored] == ["random", "Slow", "q-learning"] * 2
-    rankings = rank_tasks(plan, list(schedule(plan).played(run.records)))
+    rankings = rank_tasks(plan, list(schedule(plan).played(records)))
     for ranking in rankings:
         out = ranking.placings[-1]
         assert (out.agent, out.disqualified, out.points, out.games) == ("Slow", "late", 0, 0)
         assert {placing.games for placing in ranking.placings[:-1]} == {2}
     last = total_points([agent.name for agent in plan.agents], rankings)[-1]
     assert (last.agent, last.points, last.disqualified) == ("Slow", 0, 2)
+
+
+def test_a_contest_that_is_killed_goes_on_to_the_same_result(tmp_path):
+    """Its folder is a tournament's, which all commands for those can read."""
+    game = write_game(tmp_path)
+    options = ["-a", "random", "q-learning", "--clock", "virtual", "--think", "10ms", "--training", "20s"]
+    contest = [*FLAGFALL, "gvgai", "contest", game, "cinders", *options, "--seed", "3", "--json", "--output"]
+    with subprocess.Popen([*contest, tmp_path / "killed"], stderr=subprocess.PIPE, text=True) as killed:
+        assert killed.stderr is not None
+        assert "[1/4]" in killed.stderr.readline()
+        killed.kill()
+    again = run_here([*contest, tmp_path / "killed", "--resume"])
+    assert "[1/4]" not in again.stderr, "what was stored is not played again"
+    whole = run_here([*contest, tmp_path / "whole"])
+    found, wanted = json.loads(again.stdout), json.loads(whole.stdout)
+    assert found.pop("folder") != wanted.pop("folder")
+    assert found == wanted
+    assert len(found["matches"]) == 4
+    files = [sorted(tmp_path.glob(f"{name}/journals/*")) for name in ("killed", "whole")]
+    assert [file.read_bytes() for file in files[0]] == [file.read_bytes() for file in files[1]]
+    refused = run_here([*contest, tmp_path / "killed", "--resume", "--rounds", "3"], code=2)
+    assert "the plan has changed since the tournament" in refused.stderr
+    assert "q-learning" in run_here([*FLAGFALL, "results", tmp_path / "killed"]).stdout
+    run_here([*FLAGFALL, "report", tmp_path / "killed"])
+    assert "OK" in run_here([*FLAGFALL, "verify", files[0][0]]).stdout
+
+
+def run_here(words: list[Any], code: int = 0) -> subprocess.CompletedProcess[str]:
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stderr
+    return ended
 
 
 class Thoughtful:

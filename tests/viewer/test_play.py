@@ -15,10 +15,10 @@ import trio.testing
 from flagfall.errors import UsageError
 from flagfall.events import SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import SeatStats
+from flagfall.playing import MatchRequest, Player
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.rendering import with_pictures
 from flagfall.timing import TimeControl
-from flagfall.tournament.model import PlannedTask
 from flagfall.viewer.play.controls import controls_of
 from flagfall.viewer.play.desk import MOVED, QUEUED_MESSAGES, Desk, Page
 from flagfall.viewer.play.pictures import MAX_PICTURE_PIXELS, MAX_TEXT_CHARS, encode_png, shown_of
@@ -206,10 +206,9 @@ async def test_a_page_that_floods_is_held_up_and_its_controls_are_heard():
 
 def test_a_stored_plan_holds_any_name_and_the_match():
     name = 'Ä "quoted" \\ name'
-    names = (name, "random")
-    task = PlannedTask(name="t", tasks=("a", "b"), seats=2, agents=names, control=TimeControl())
-    plan = play_plan(names, [PERSON, "random"], task, seed=7)
-    assert [agent.name for agent in plan.agents] == [name, "random"]
+    players = (Player(object(), name=name), Player("random"))
+    plan = play_plan(MatchRequest(tasks=("a", "b"), agents=players, time_control=TimeControl(), seed=7), "t")
+    assert [(agent.name, agent.spec) for agent in plan.agents] == [(name, PERSON), ("random", "random")]
     first = next(iter(plan.format.schedule(plan, {})))
     assert first is not None
     assert first.entrants == (name, "random")

@@ -13,6 +13,7 @@ import inspect
 from contextlib import nullcontext
 from typing import Any, Final
 
+import attrs
 import trio
 from trio.lowlevel import cancel_shielded_checkpoint
 
@@ -20,10 +21,12 @@ from flagfall.agents.agent import AdaptedAgent, adapt
 from flagfall.agents.hosts.cancellation import guard
 from flagfall.agents.loop import play_seat, resolve
 from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import Seat
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing.cpu_clock import counting_steps
+from flagfall.timing.durations import S
 
 hide_frames(__file__)
 
@@ -43,13 +46,16 @@ class LoopHost:
     Args:
         agent: an agent of any kind, see `flagfall.agents.agent`. A class is instantiated in the match.
         name: for tables and records.
+        think_ns: a fixed time in nanoseconds that each action takes besides, of an agent that is asked turn
+            by turn: on the virtual clock only waiting takes time.
     """
 
     kind: HostKind = "task"
 
-    def __init__(self, agent: Any, name: str) -> None:
+    def __init__(self, agent: Any, name: str, think_ns: int = 0) -> None:
         self.name = name
         self._agent = agent
+        self._think_ns = think_ns
 
     async def run(self, seat: Seat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
@@ -94,4 +100,14 @@ class LoopHost:
             raise AgentFault("not started", agent_traceback(error)) from error
         seat.wants = agent.wants
         seat.reply()
-        return agent
+        return _delayed(agent, self._think_ns) if self._think_ns else agent
+
+
+def _delayed(agent: AdaptedAgent, think_ns: int) -> AdaptedAgent:
+    """Return an agent that takes a time for each answer, before its own."""
+
+    async def answer(envelope: Envelope) -> Any:
+        await trio.sleep(think_ns / S)
+        return await resolve(agent.answer(envelope))
+
+    return attrs.evolve(agent, answer=answer, answers_async=True)

@@ -1,16 +1,16 @@
-"""The table of hosts: which one runs which agent.
+"""The table of hosts: which one runs which agent, and what may be asked of each.
 
-To add a host, write its class in a file of its own and add a row to `HOSTS`. A text of a new form that names
-its agents is a row of the parser's table in `flagfall.agents.spec`.
+To add a host, write its class in a file of its own and add a row to `HOSTS`; a text of a new form that names
+its agents is a row of `flagfall.agents.spec.SCHEMES`. Everything else reads these two.
 """
 
 from __future__ import annotations
 
-__all__ = ["HOSTS", "AgentForm", "HostEntry", "HostOptions", "host_agent"]
+__all__ = ["HOSTS", "HostEntry", "Named", "Player", "host_agent"]
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -22,34 +22,139 @@ from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent, make_human
-from flagfall.agents.spec import NETWORK, REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, Scheme
+from flagfall.agents.spec import NETWORK, AgentSpec
 from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
-from flagfall.kernel.hosting import AgentHost, HostKind
+from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
 
-AgentForm: TypeAlias = Scheme | Literal["object"]
-"""Form in which an agent is given: the scheme of its text, or a Python object."""
+OBJECT: Final = "object"
+"""Form of agents that are given as Python objects; the form of a text is its scheme."""
+
+Named: TypeAlias = Callable[[str], str]
+"""Returns a field of a request as the caller's user writes it: `steps` in Python, `--steps` as an option."""
 
 
-@attrs.frozen
-class HostOptions:
-    """Options of hosts; each host takes those that concern it.
+@attrs.frozen(eq=False)
+class Player:
+    """An agent of a match: who plays, and where and how it runs. Each host takes what concerns it.
 
     Attributes:
-        name: the name of the agent, for tables and records.
-        isolation: how an agent is isolated in a process.
-        join_policy: which agents may connect.
+        agent: an object of any kind described in `flagfall.agents.agent`, a text (`flagfall.agents.spec`), or
+            a host.
+        host: where it is to run; `None` for where the table says. Agents that connect are remote, also where
+            processes are asked for.
+        name: for tables and records; `None` for a short form of the text, or the name of the object.
+        isolation: how it is isolated in a process.
+        join_policy: the agents that may connect over a network; `None` for any client on this machine.
         learner_command: the program to start as the learner of round 1; `None` to wait for one.
+        think_ns: fixed time in nanoseconds that each action takes in the event loop: on the virtual clock
+            nothing else takes time.
+        apart: without `host`, run it in a process of its own wherever it can.
     """
 
-    name: str
+    agent: Any
+    host: LocalHostKind | None = None
+    name: str | None = None
     isolation: Isolation = DEFAULT_ISOLATION
-    join_policy: JoinPolicy = attrs.field(factory=JoinPolicy)
+    join_policy: JoinPolicy | None = None
     learner_command: str | None = None
+    think_ns: int = 0
+    apart: bool = False
+
+    @property
+    def spec(self) -> AgentSpec | None:
+        """The parsed text; `None` for an object.
+
+        Raises:
+            UsageError: the text has no known form.
+        """
+        return AgentSpec.parse(self.agent) if isinstance(self.agent, str) else None
+
+    @property
+    def label(self) -> str:
+        """The name for tables."""
+        if self.name or _is_host(self.agent):
+            return self.name or str(self.agent.name)
+        spec = self.spec
+        return (
+            getattr(self.agent, "__name__", None) or type(self.agent).__name__ if spec is None else spec.name
+        )
+
+    def check(self, named: Named = str, *, virtual: bool = False) -> None:
+        """Check that the agent can run as asked, without importing or starting anything.
+
+        Args:
+            named: names the fields in messages.
+            virtual: the match is played on the virtual clock.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        if _is_host(self.agent):
+            return
+        if virtual and self.host not in {None, "task"}:
+            raise UsageError(
+                f"{named('clock')} virtual needs agents in the event loop, and a {self.host} runs in real"
+                f" time: leave {named('host')} out, or use the wall clock"
+            )
+        kind = "task" if virtual else self.host
+        self._entry(kind, named("clock" if virtual else "host"))
+        if self.isolation != DEFAULT_ISOLATION and not any(
+            entry.isolates for entry in HOSTS if kind in {None, entry.kind}
+        ):
+            raise UsageError(
+                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: leave"
+                f" {named('clock' if virtual else 'host')} out"
+            )
+
+    def seated(self, *, virtual: bool = False) -> AgentHost:
+        """Return a host for the agent.
+
+        Args:
+            virtual: the match is played on the virtual clock.
+
+        Raises:
+            UsageError: there is no such agent, or it cannot run there.
+        """
+        if _is_host(self.agent):
+            return self.agent  # type: ignore[no-any-return]
+        spec, isolation = self.spec, self.isolation
+        if spec is not None and spec.scheme == "sample":
+            isolation = _prepared(load_agent(spec), isolation)  # mistakes are reported before any start
+        kind = "task" if virtual and self.host is None else self.host
+        entry = self._entry(kind, "clock" if virtual else "host")
+        player = attrs.evolve(
+            self, name=self.label, isolation=isolation, join_policy=self.join_policy or _ANY_CLIENT_HERE
+        )
+        return entry.make(self.agent if spec is None else spec, player)
+
+    def _entry(self, kind: HostKind | None, field: str) -> HostEntry:
+        """Return the row that runs the agent.
+
+        Args:
+            kind: the kind of place; `None` for where the table says.
+            field: the field that asks for it, as the user writes it.
+
+        Raises:
+            UsageError: no row does.
+        """
+        spec = self.spec
+        form = OBJECT if spec is None else spec.scheme
+        rows = [entry for entry in HOSTS if entry.can_run(form)]
+        found = {entry.kind: entry for entry in rows}
+        default = next((entry for entry in rows if form in entry.default_for), None)
+        if kind == "process" and default is not None and default.kind == "remote":
+            kind = "remote"
+        if kind is None and self.apart and "process" in found:
+            kind = "process"
+        entry = default if kind is None else found.get(kind)
+        if entry is None:
+            raise UsageError(_no_host(self.agent, spec, found, field))
+        return entry
 
 
-def _frozen(forms: Iterable[AgentForm]) -> frozenset[AgentForm]:
+def _frozen(forms: Iterable[str]) -> frozenset[str]:
     return frozenset(forms)
 
 
@@ -58,111 +163,101 @@ class HostEntry:
     """A row of the table of hosts.
 
     Attributes:
-        kind: where the host runs its agents, as a user may ask for it.
-        make: makes the host of an agent, which is given as an `AgentSpec` or as an object.
+        kind: where the host runs its agents: how their time is counted, and what a user asks for by name.
+        make: makes the host of an agent, which is given as an `AgentSpec` or as an object, with its `Player`.
         default_for: the forms of agents that it runs unless another host is asked for.
         on_request: further forms of agents that it can run.
+        isolates: it applies an `Isolation`.
     """
 
     kind: HostKind
-    make: Callable[[Any, HostOptions], AgentHost]
-    default_for: frozenset[AgentForm] = attrs.field(default=frozenset(), converter=_frozen)
-    on_request: frozenset[AgentForm] = attrs.field(default=frozenset(), converter=_frozen)
+    make: Callable[[Any, Player], AgentHost]
+    default_for: frozenset[str] = attrs.field(default=frozenset(), converter=_frozen)
+    on_request: frozenset[str] = attrs.field(default=frozenset(), converter=_frozen)
+    isolates: bool = False
 
-    def can_run(self, form: AgentForm) -> bool:
+    def can_run(self, form: str) -> bool:
         """Return whether the host can run agents of a form, by default or on request."""
         return form in self.default_for or form in self.on_request
 
 
+def _refuse_elsewhere(spec: AgentSpec, _player: Player) -> AgentHost:
+    raise UsageError(
+        f"{spec.text}: a GVGAI client plays the learning track only: use `flagfall gvgai train` or `contest`,"
+        " or a tournament plan with `track`"
+    )
+
+
 _ANY_CLIENT_HERE: Final = JoinPolicy()
 
-HOSTS: Final[tuple[HostEntry, ...]] = (
+HOSTS: Final[list[HostEntry]] = [
     HostEntry(
         "task",
-        lambda agent, options: LoopHost(_for_trio(_loaded(agent), options.name), options.name),
+        lambda agent, player: LoopHost(_for_trio(_loaded(agent), player), player.label, player.think_ns),
         default_for={"object", "sample"},
         on_request={"python"},
     ),
     HostEntry(
         "task",
-        lambda spec, options: HumanHost(make_human(spec.target), options.name),
+        lambda spec, player: HumanHost(make_human(spec.target), player.label),
         default_for={"human"},
     ),
     HostEntry(
         "thread",
-        lambda agent, options: ThreadHost(_loaded(agent), options.name),
+        lambda agent, player: ThreadHost(_loaded(agent), player.label),
         on_request={"object", "sample", "python"},
     ),
     HostEntry(
         "process",
-        lambda spec, options: ProcessHost(spec.text, options.name, options.isolation),
+        lambda spec, player: ProcessHost(spec.text, player.label, player.isolation),
         default_for={"python"},
         on_request={"sample"},
+        isolates=True,
     ),
     HostEntry(
         "process",
-        lambda spec, options: CommandHost(spec.target, options.name, options.isolation),
+        lambda spec, player: CommandHost(spec.target, player.label, player.isolation),
         default_for={"cmd"},
+        isolates=True,
     ),
     HostEntry(
         "remote",
-        lambda spec, options: NetworkHost(
-            spec.scheme, spec.port, spec.target, options.join_policy, options.name
+        lambda spec, player: NetworkHost(
+            spec.scheme, spec.port, spec.target, player.join_policy or _ANY_CLIENT_HERE, player.label
         ),
         default_for=NETWORK,
     ),
     HostEntry(
         "remote",
-        lambda spec, options: RemoteLearnerHost(
-            spec.port, spec.target, options.learner_command, options.name, options.join_policy.token
+        lambda spec, player: RemoteLearnerHost(
+            spec.port,
+            spec.target,
+            player.learner_command,
+            player.label,
+            (player.join_policy or _ANY_CLIENT_HERE).token,
         ),
         default_for={"zmq"},
     ),
-)
+    HostEntry("process", _refuse_elsewhere, default_for={"gvgai", "program"}, isolates=True),
+]
 """All hosts. Of the rows that can run an agent the one that names its form in `default_for` is taken, or the
-one of the kind that is asked for. Clients of GVGAI's learning track have other hosts, which need the track
-(`flagfall.gvgai`)."""
+one of the kind that is asked for. `flagfall.gvgai` runs clients of the learning track, with their track."""
 
 
 def host_agent(
     agent: Any,
-    kind: HostKind | None = None,
+    kind: LocalHostKind | None = None,
     name: str | None = None,
     isolation: Isolation = DEFAULT_ISOLATION,
     join_policy: JoinPolicy | None = None,
     learner_command: str | None = None,
 ) -> AgentHost:
-    """Return a host for an agent.
+    """Return a host for an agent: `Player(...).seated()`, whose fields the arguments are."""
+    return Player(agent, kind, name, isolation, join_policy, learner_command).seated()
 
-    Args:
-        agent: an object of any kind described in `flagfall.agents.agent`, a text (`flagfall.agents.spec`), or
-            a host, which is returned as it is.
-        kind: where it is to run; by default where the table says. Agents that connect are remote, also where
-            processes are asked for.
-        name: for tables and records; by default a short form of the text, or the name of the object.
-        isolation: how it is isolated in a process.
-        join_policy: the agents that may connect over a network; by default any client on this machine.
-        learner_command: the program to start as the learner of round 1.
 
-    Raises:
-        UsageError: there is no such agent, or it cannot run there.
-    """
-    if hasattr(agent, "kind") and hasattr(agent, "run") and hasattr(agent, "name"):
-        return agent  # type: ignore[no-any-return]  # a host already
-    form: AgentForm = "object"
-    if isinstance(agent, str):
-        agent = AgentSpec.parse(agent)
-        form = agent.scheme
-        if form == "sample":
-            isolation = _prepared(load_agent(agent), isolation)  # mistakes are reported before any start
-    name = name or (agent.name if isinstance(agent, AgentSpec) else _object_name(agent))
-    options = HostOptions(name, isolation, join_policy or _ANY_CLIENT_HERE, learner_command)
-    if kind == "process" and form in REMOTE:
-        kind = "remote"
-    for entry in HOSTS:
-        if form in entry.default_for if kind is None else entry.kind == kind and entry.can_run(form):
-            return entry.make(agent, options)
-    raise UsageError(_no_host(agent, form, kind))
+def _is_host(agent: Any) -> bool:
+    return hasattr(agent, "kind") and hasattr(agent, "run") and hasattr(agent, "name")
 
 
 def _prepared(sample: Any, isolation: Isolation) -> Isolation:
@@ -182,7 +277,7 @@ def _loaded(agent: Any) -> Any:
     return load_agent(agent) if isinstance(agent, AgentSpec) else agent
 
 
-def _for_trio(agent: Any, name: str) -> Any:
+def _for_trio(agent: Any, player: Player) -> Any:
     """Return an agent that can run in trio's event loop.
 
     Raises:
@@ -190,32 +285,21 @@ def _for_trio(agent: Any, name: str) -> Any:
     """
     if getattr(agent, "loop", None) == "asyncio":
         raise UsageError(
-            f"{name} is written for asyncio (its loop), and the event loop here is trio's: use host process"
-            " or thread, and not the virtual clock"
+            f"{player.label} is written for asyncio (its loop), and the event loop here is trio's: use host"
+            " process or thread, and not the virtual clock"
         )
     return agent
 
 
-def _object_name(agent: Any) -> str:
-    return getattr(agent, "__name__", None) or type(agent).__name__
-
-
-def _no_host(agent: Any, form: AgentForm, kind: HostKind | None) -> str:
+def _no_host(agent: Any, spec: AgentSpec | None, found: Iterable[HostKind], field: str) -> str:
     """Return the message that explains why no row of the table fits."""
-    if form == "object":
+    kinds = list(found)
+    if spec is None:
         return f"a process needs an agent named by file or module, not {agent!r}"
-    text = agent.text
-    if form in TRACK_CLIENTS:
-        return (
-            f"{text}: a GVGAI client plays the learning track only: use `flagfall gvgai train` or `contest`,"
-            " or a tournament plan with `track`"
-        )
-    if form == "human":
-        return f"{text}: a human plays in the event loop, with host task"
-    if form in STARTED_PROGRAMS | REMOTE:
-        what = "a program" if form in STARTED_PROGRAMS else "an agent that connects"
-        return (
-            f"{text}: {what} is a process of its own and plays in real time: leave host {kind} and"
-            " the virtual clock out"
-        )
-    return f"{text}: this agent does not connect: leave host {kind} out"
+    if not kinds:
+        return f"{spec.text}: no host runs {spec.form.what}"
+    if spec.form.is_person:
+        return f"{spec.text}: a human plays in the event loop, with host task"
+    if not {"task", "thread"}.intersection(kinds):
+        return f"{spec.text}: it is a process of its own and plays in real time: leave {field} out"
+    return f"{spec.text}: this agent runs with host {' or '.join(kinds)}: leave {field} out"

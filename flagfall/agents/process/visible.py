@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.spec import STARTED_PROGRAMS, AgentSpec
+from flagfall.agents.spec import AgentSpec
 from flagfall.errors import UsageError
 
 MAX_COPIED_BYTES: Final = 64 * 1024**2
@@ -97,7 +97,7 @@ def code_of(spec: str) -> tuple[str, ...]:
         UsageError: the text names no agent, or a program that does not exist.
     """
     parsed = AgentSpec.parse(spec)
-    if parsed.scheme in STARTED_PROGRAMS:
+    if parsed.form.is_command:
         return code_of_command(split_command(parsed.target))
     return code_of_spec(spec)
 

@@ -26,23 +26,20 @@ in LangRoom (key by key). The full screen and the keys need pip install
 
 A language model with options (docs/language-models.md):
     --agent "llm?temperature=0.2&max_tokens=50"
-A program in any language:
-    --agent "cmd:./bot --fast"
 An agent on another host (docs/protocol.md):
     --agent tcp://127.0.0.1:7777                                here
     flagfall agent serve bot.py:Bot --connect tcp://HOST:7777   there
-A learner of round 1 over ZeroMQ, which --learner-cmd starts:
-    --agent zmq:5556
 """
 
 
 def agents(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
-    """List the sample agents, and show how to name your own.
+    """List the sample agents and the texts that name agents, and show how to name your own.
 
     Args:
         json: Print a JSON object instead of a table: descriptions by name.
     """
     from flagfall.agents.samples.registry import SAMPLES
+    from flagfall.agents.spec import SCHEMES
 
     lines = {name: (inspect.getdoc(agent) or "").partition("\n")[0] for name, agent in SAMPLES.items()}
     if json:
@@ -56,4 +53,8 @@ def agents(*, json: Annotated[bool, Parameter(negative="", show_default=False)] 
     for name, line in lines.items():
         rows.add_row(name, line)
     print_table(rows)
+    forms = table("text of an agent", "names")
+    for form in SCHEMES.values():
+        forms.add_row(form.text, form.what)
+    print_table(forms)
     print(_YOUR_OWN.rstrip())

@@ -23,7 +23,7 @@ def check_agent(
     *,
     task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
     time_control: str | None = None,
-    host: LocalHostKind = "process",
+    host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
     pass_env: Annotated[list[str] | None, _List] = None,
@@ -40,7 +40,7 @@ def check_agent(
         spec: The agent: a sample, `file.py:Name`, `package.module:Name`, or `cmd:PROGRAM`.
         task: Ids of the tasks to play; by default `micro1` and `micro4`.
         time_control: As for `flagfall run`.
-        host: Where the agent runs.
+        host: Where the agent runs; by default in a process, or where an agent of its form runs.
         isolation: As for `flagfall run`.
         limits: As for `flagfall run`.
         pass_env: As for `flagfall run`.
@@ -48,29 +48,29 @@ def check_agent(
         json: Print one JSON object instead of a table.
         logs: Settings of the log; each match of the examination has a number in it.
     """
-    from flagfall.agents.hosts.registry import host_agent
-    from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
-    from flagfall.agents.spec import REMOTE, AgentSpec
+    import attrs
+
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.agents.spec import AgentSpec
     from flagfall.cli.console.output import print_json, print_table, table
-    from flagfall.cli.runs.preflight import check_now
-    from flagfall.playing import DEFAULT_TIME_CONTROL
+    from flagfall.cli.runs.plan import option_of
+    from flagfall.cli.runs.preflight import check_players
+    from flagfall.playing import DEFAULT_TIME_CONTROL, Player
     from flagfall.terminal_text import sanitize_terminal
     from flagfall.testing.agent_report import AgentUnderTest, report_agent
     from flagfall.timing import TimeControl
 
-    scheme = AgentSpec.parse(spec).scheme
-    if scheme == "human" or scheme in REMOTE:
-        raise UsageError(f"{spec}: check-agent starts the agent itself, several times: name one it can start")
     kept = Isolation.from_options(isolation, limits, pass_env, show)
-    if host != "process" and kept != DEFAULT_ISOLATION:
-        raise UsageError("--isolation, --limits and --pass-env are for agents in processes: leave --host out")
-    host_agent(spec, host, "agent", kept)  # report invalid options before anything is played
-    if host == "process" and scheme != "cmd":
-        check_now([spec], kept)
+    player = Player(spec, host, "agent", kept, apart=True)
+    if not AgentSpec.parse(spec).form.is_startable:
+        raise UsageError(f"{spec}: check-agent starts the agent itself, several times: name one it can start")
+    player.check(option_of)
+    if player.seated().kind == "process":  # which reports invalid options before anything is played
+        check_players([player])
     with logs.opened() as opened:
         numbers = count(1)
         tested = AgentUnderTest(
-            lambda name: host_agent(spec, host, name, kept),
+            lambda name: attrs.evolve(player, name=name).seated(),
             task or ("micro1", "micro4"),
             TimeControl.parse(time_control or DEFAULT_TIME_CONTROL),
             sinks=lambda: opened.sinks(f"check-{next(numbers)}"),

@@ -7,7 +7,7 @@ __all__ = ["play"]
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     import trio
 
-    from flagfall.kernel.hosting import AgentHost
-    from flagfall.tournament.model import TournamentPlan
     from flagfall.viewer.play.session import PlaySession
     from flagfall.viewer.server.bind import Bind
 
@@ -80,117 +78,75 @@ def play(
         server: Address of the page, and who may open it. The token is made here if there is no token file.
         logs: Settings of the log.
     """
+    from flagfall.agents.hosts.registry import Player
+    from flagfall.cli.console.files import new_folder
+    from flagfall.cli.runs.plan import check_tick, option_of
+    from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
+    from flagfall.playing import MatchRequest
+    from flagfall.tasks.adapters.env_spec import split_texts
+    from flagfall.tasks.building import is_endless
+    from flagfall.tournament.plan.entries import MAX_NAME
     from flagfall.viewer.play.record import check_folder
     from flagfall.viewer.play.session import PlaySession
 
-    folder = _new_folder() if output is None else output
+    folder = new_folder("play") if output is None else output
     check_folder(folder)
-    options: dict[str, Any] = {
-        "scheduler": scheduler,
-        "steps": steps,
-        "time_control": time_control,
-        "tick": tick,
-        "bit_mode": bit_mode,
-    }
-    plan, hosts = _make_plan(task, agent or [], seat, name, options, seed)
+    ids = tuple(part for text in task for part in split_texts(text))
+    others = agent or []
+    _check_seats(ids, len(others), seat, name)
+    tasks, order = choose_tasks(ids, scheduler, None, TaskOptions(bit_mode=bit_mode), steps=steps)
+    request = MatchRequest(
+        tasks=tasks,
+        agents=tuple(
+            Player(text, name=label) for text, label in zip(others, _names(others, name), strict=True)
+        ),
+        scheduler=order,
+        time_control=time_control,
+        seed=seed,
+        steps=steps,
+        tick_ns=None if tick is None else check_tick(tick),
+    )
+    if request.time_control.clock == "cpu":
+        raise UsageError("--time-control: clock=cpu cannot time a person: use clock=wall")
+    if is_endless(ids, scheduler, steps):
+        raise UsageError(f"the scheduler {scheduler!r} never ends: add --steps")
     bind = server.bind(need_token=True)
     with logs.opened() as opened:
-        session = PlaySession(plan, hosts, folder, opened.sinks(folder.name))
+        session = PlaySession(request, seat, name, ids[0][:MAX_NAME], folder, opened.sinks(folder.name))
+        session.request.check(option_of)
+        session.request = session.request.seated()
         try:
             return _serve(session, bind, server, open_page=open_page)
         finally:
-            _print_results(session, seed)
+            _print_results(session)
 
 
-def _new_folder() -> Path:
-    from datetime import datetime
-
-    return Path(f"play-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
-
-
-def _make_plan(
-    task: Sequence[str],
-    agents: Sequence[str],
-    seat: int,
-    name: str,
-    options: dict[str, Any],
-    seed: int,
-) -> tuple[TournamentPlan, list[AgentHost | None]]:
-    """Return the plan of the match, and the hosts of its seats; `None` for the person's.
-
-    Raises:
-        UsageError: an option is invalid.
-    """
-    from flagfall.agents.hosts.registry import host_agent
-    from flagfall.cli.runs.plan import check_tick
-    from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
-    from flagfall.kernel.seeding import MAX_SEED
-    from flagfall.tasks.adapters.env_spec import split_texts
+def _check_seats(ids: Sequence[str], others: int, seat: int, name: str) -> None:
+    """Check the seat and the name of the person, and the number of the other agents."""
     from flagfall.tasks.building import seats_of
-    from flagfall.timing import TimeControl
-    from flagfall.tournament.model import PlannedTask
     from flagfall.tournament.plan.entries import MAX_NAME
-    from flagfall.viewer.play.record import PERSON, play_plan
 
-    ids = [part for text in task for part in split_texts(text)]
-    if not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed {seed}: a seed is a whole number from 0 to {MAX_SEED}")
     seats = seats_of(ids)
-    _check_options(ids, options)
-    if len(agents) != seats - 1:
+    if others != seats - 1:
         raise UsageError(
-            f"the tasks seat {seats}, you among them, but {len(agents)} --agent are given: name one for each"
+            f"the tasks seat {seats}, you among them, but {others} --agent are given: name one for each"
             " other seat"
         )
     if not 0 <= seat < seats:
         raise UsageError(f"--seat {seat}: the seats are 0 to {seats - 1}")
     if not 0 < len(name) <= MAX_NAME or not name.isprintable() or name != name.strip():
         raise UsageError(f"--name {name!r}: write at most {MAX_NAME} printable characters")
-    specs = [*agents[:seat], PERSON, *agents[seat:]]
-    names = _names(specs, name)
-    hosts = [
-        None if spec is PERSON else host_agent(spec, name=label)
-        for spec, label in zip(specs, names, strict=True)
-    ]
-    chosen = TaskOptions(bit_mode=options["bit_mode"])
-    setup = choose_tasks(ids, options["scheduler"], None, chosen, steps=options["steps"])
-    planned = PlannedTask(
-        name=ids[0][:MAX_NAME],
-        tasks=tuple(ids) if setup is None else setup,
-        scheduler=options["scheduler"] if setup is None else None,
-        seats=seats,
-        agents=tuple(names),
-        control=TimeControl.parse(options["time_control"]),
-        steps=options["steps"],
-        tick_ns=None if options["tick"] is None else check_tick(options["tick"]),
-        score="reward",
-    )
-    return play_plan(names, specs, planned, seed=seed), hosts
 
 
-def _check_options(ids: Sequence[str], options: dict[str, Any]) -> None:
-    """Check the options of the match in the words of the command line."""
-    from flagfall.tasks.building import is_endless
-    from flagfall.timing import TimeControl
-
-    if options["steps"] is not None and options["steps"] < 1:
-        raise UsageError(f"--steps {options['steps']}: write a whole number, at least 1")
-    if TimeControl.parse(options["time_control"]).clock == "cpu":
-        raise UsageError("--time-control: clock=cpu cannot time a person: use clock=wall")
-    if is_endless(ids, options["scheduler"], options["steps"]):
-        raise UsageError(f"the scheduler {options['scheduler']!r} never ends: add --steps")
-
-
-def _names(specs: Sequence[str], person: str) -> list[str]:
-    """Return a name for each agent, none of them twice."""
+def _names(others: Sequence[str], person: str) -> list[str]:
+    """Return a name for each other agent, none of them twice, nor that of the person."""
     from flagfall.agents.spec import agent_name
     from flagfall.tournament.plan.entries import MAX_NAME
-    from flagfall.viewer.play.record import PERSON
 
     names: list[str] = []
-    for spec in specs:
-        name = person if spec is PERSON else agent_name(spec)[: MAX_NAME - _NUMBER_CHARS]
-        same = sum(one == name or one.startswith(f"{name} ") for one in names)
+    for spec in others:
+        name = agent_name(spec)[: MAX_NAME - _NUMBER_CHARS]
+        same = sum(one == name or one.startswith(f"{name} ") for one in (person, *names))
         names.append(f"{name} {same + 1}" if same else name)
     return names
 
@@ -227,13 +183,16 @@ def _say(text: str) -> None:
         print(f"flagfall: {text}", file=sys.stderr, flush=True)
 
 
-def _print_results(session: PlaySession, seed: int) -> None:
+def _print_results(session: PlaySession) -> None:
+    import attrs
+
     from flagfall.cli.runs.plan import PlannedMatch
     from flagfall.cli.runs.tables import PlayedMatch, print_disqualifications, print_journals, print_results
 
     if session.result is None:
         return
-    played = [PlayedMatch(PlannedMatch(0, (), seed, session.journal), session.result)]
+    request = attrs.evolve(session.request, journal=session.journal)
+    played = [PlayedMatch(PlannedMatch(0, request), session.result)]
     print_results(played, several=False)
     print_disqualifications(played, several=False)
     print_journals(played)

@@ -131,45 +131,51 @@ def run(
     import trio
 
     from flagfall.agents.process.isolation import Isolation
-    from flagfall.cli.runs.plan import make_plan
+    from flagfall.cli.runs.plan import check_tick, make_plan
+    from flagfall.cli.runs.preflight import check_players
     from flagfall.cli.runs.session import RunSession
-    from flagfall.cli.runs.task_options import TaskOptions
+    from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
+    from flagfall.playing import MatchRequest, Player
+    from flagfall.tasks.adapters.env_spec import split_texts
     from flagfall.timing import VirtualClock
+    from flagfall.timing.control import UNTIMED
 
-    plan = make_plan(
-        task or (),
-        _agents(agent or [], learner_port, learner_address, learner_cmd),
-        config=config,
-        options=TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes),
-        learner_command=learner_cmd,
-        join_policy=_join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect),
-        scheduler=scheduler,
-        steps=steps,
-        seed=seed,
-        time_control=time_control,
+    ids = tuple(part for text in task or () for part in split_texts(text))
+    options = TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes)
+    tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
+    kept = Isolation.from_options(isolation, limits, pass_env, show)
+    join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
+    request = MatchRequest(
+        tasks=tasks,
+        agents=tuple(
+            Player(text, host, None, kept, join_policy, learner_cmd)
+            for text in _agents(agent or [], learner_port, learner_address, learner_cmd)
+        ),
+        scheduler=order,
+        time_control=UNTIMED if no_timeout else time_control,
         clock=clock,
-        host=host,
-        isolation=Isolation.from_options(isolation, limits, pass_env, show),
+        seed=seed,
+        steps=steps,
+        tick_ns=None if tick is None else check_tick(tick),
+    )
+    plan = make_plan(
+        request,
+        repeats=matches,
         journal=journal,
+        whole=whole_observations,
         results=results,
         log=logs.log_file,
         overwrite=overwrite,
-        repeats=matches,
-        tick=tick,
-        timed=not no_timeout,
     )
-    if plan.in_processes:
-        from flagfall.cli.runs.preflight import check_now
-
-        check_now(plan.in_processes, plan.isolation)
+    check_players(plan.in_processes)
     if not quiet:
-        _print_advisory(plan.isolation)
+        _print_advisory(kept)
         _print_endless(plan)
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
-        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, whole=whole_observations)
+        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
         try:
-            trio.run(session.play, clock=VirtualClock() if plan.virtual else None)
+            trio.run(session.play, clock=VirtualClock() if clock == "virtual" else None)
         finally:
             _report(session, json=json, quiet=quiet, wide=wide)
     if session.fault is not None:

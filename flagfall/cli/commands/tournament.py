@@ -62,8 +62,8 @@ def tournament(
         logs: Settings of the log.
     """
     from flagfall.kernel.seeding import MAX_SEED
-    from flagfall.tournament.exports import check_format
     from flagfall.tournament.plan.parser import PLANS, load_plan
+    from flagfall.tournament.run.api import run_tournament
 
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
@@ -77,14 +77,10 @@ def tournament(
         print_schedule(loaded, folder, jobs)
         return 0
     again = _command_to_resume(plan, folder, jobs, engine, seed)
-    for form in loaded.output.tables:
-        check_format(form)
-    private = [*([] if plan in PLANS else [Path(plan)]), *([logs.log_file] if logs.log_file else [])]
-    _check_agents(loaded, folder, *private)
+    _check(loaded, folder, *([] if plan in PLANS else [Path(plan)]), *filter(None, [logs.log_file]))
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
-    from flagfall.tournament.run.api import run_tournament
 
     screen = TournamentScreen(quiet=quiet or logs.uses_stderr)
 
@@ -147,33 +143,17 @@ def _write_report(folder: Path) -> None:
         print(f"report:  {folder / REPORT}   (open it in a browser)")
 
 
-def _check_agents(plan: TournamentPlan, *private: Path) -> None:
-    """Import the Python agents of a plan, each in a process.
-
-    Args:
-        plan: the plan of the tournament.
-        private: files that must not be visible in sandboxes.
-
-    Raises:
-        UsageError: an agent cannot be imported, or would see one of these files.
-    """
-    from flagfall.agents.hosts.registry import host_agent
-    from flagfall.agents.spec import AgentSpec
-    from flagfall.cli.runs.preflight import check_now
+def _check(plan: TournamentPlan, *private: Path) -> None:
+    """Check what needs more than the plan: formats, agents, and that no agent can see these files."""
+    from flagfall.agents.hosts.registry import Player
+    from flagfall.cli.runs.preflight import check_players
+    from flagfall.tournament.exports import check_format
     from flagfall.tournament.run.api import refuse_showing
 
+    for form in plan.output.tables:
+        check_format(form)
     refuse_showing(plan, *private)
-    by_isolation: dict[str, list[str]] = {}
-    kinds = {}
-    for agent in plan.agents:
-        scheme = AgentSpec.parse(agent.spec).scheme
-        if scheme == "sample":
-            host_agent(agent.spec)  # reports what it lacks here, before any match
-        if scheme == "python":
-            kinds[repr(agent.isolation)] = agent.isolation
-            by_isolation.setdefault(repr(agent.isolation), []).append(agent.spec)
-    for kind, specs in by_isolation.items():
-        check_now(specs, kinds[kind])
+    check_players(Player(agent.spec, isolation=agent.isolation) for agent in plan.agents)
 
 
 def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> bool:

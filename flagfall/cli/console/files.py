@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["check_journal", "check_record", "reading", "replacing", "require_file"]
+__all__ = ["check_journal", "check_record", "new_folder", "reading", "replacing", "require_file"]
 
 import os
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -21,6 +22,27 @@ _JOURNALS: Final = (b'{"event":"match"', b"\x28\xb5\x2f\xfd")
 
 _RECORDS: Final = (*_JOURNALS, b"SQLite format 3\0", b"\x37\x7f\x06")
 """Beginnings of journals, and of databases and their logs."""
+
+
+def new_folder(command: str, *, make: bool = False) -> Path:
+    """Return a folder for results: the command and the time, and a number if that name is taken.
+
+    Args:
+        command: the first word of the name.
+        make: make it, so that no other program takes the name.
+    """
+    from datetime import datetime
+
+    name = f"{command}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    for number in count(1):
+        path = Path(name if number == 1 else f"{name}-{number}")
+        with suppress(FileExistsError):
+            if make:
+                path.mkdir()
+                return path
+            if not path.exists():
+                return path
+    raise AssertionError
 
 
 def require_file(path: Path) -> None:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 __all__ = ["contest"]
 
+import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from flagfall.cli.console.log_options import NO_LOG, LogOptions
-from flagfall.cli.gvgai.options import Agents, Flag, Journal, PlayOptions, Seed
+from flagfall.cli.gvgai.options import Agents, Flag, PlayOptions, Seed
+from flagfall.cli.gvgai.options import Journal as JournalFile
+from flagfall.errors import HostFault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from flagfall.gvgai.track_statistics import TrackStatistics
     from flagfall.kernel.sinks import Sink
     from flagfall.tournament.records import MatchRecord, MatchSpec
-    from flagfall.tournament.run.contest import TrackEngine
     from flagfall.tournament.scoring import PointsRow, TaskRanking
 
 _DEFAULTS = PlayOptions()
+_FAULT: Final = "fault: "
 
 
 def contest(
@@ -28,7 +33,9 @@ def contest(
     agent: Agents,
     options: PlayOptions = _DEFAULTS,
     seed: Seed = 0,
-    journal: Journal = None,
+    output: Path | None = None,
+    resume: Annotated[bool, Flag] = False,
+    journal: JournalFile = None,
     results: Path | None = None,
     overwrite: Annotated[bool, Flag] = False,
     original_output: Annotated[bool, Flag] = False,
@@ -38,14 +45,18 @@ def contest(
 ) -> int:
     """Play every agent on every game; rank them by wins, then score, then ticks, with points across games.
 
-    An agent that is disqualified gets no points for that game, and the contest continues.
+    An agent that is disqualified gets no points for that game, and the contest continues. The folder of
+    results is that of a tournament: `flagfall results`, `flagfall report`, `flagfall verify` read it, and
+    `--resume` continues a contest that ended for any reason.
 
     Args:
         games: Files, or names of games that flagfall ships.
         agent: Who plays; see `flagfall gvgai train --help`.
         options: Settings of the tracks.
         seed: Seed of all random choices; all agents face the same seed on a game.
-        journal: Record each match in this file, numbered.
+        output: Folder of the contest; by default a new one in the working directory, `contest-` and the time.
+        resume: Continue the contest in the folder; if there is none, start it.
+        journal: Record each match in this file too, numbered.
         results: Write ranks, points and all statistics to this file, as JSON.
         overwrite: Replace files of `--journal` and `--results` that exist.
         original_output: Print the lines of the original's server for each match, instead of tables.
@@ -55,17 +66,18 @@ def contest(
     """
     import trio
 
+    from flagfall.cli.console.files import new_folder
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
     from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
     from flagfall.gvgai.original_output import OriginalOutput
+    from flagfall.recording.journal.writer import Journal
+    from flagfall.recording.series_names import series_path
     from flagfall.tournament.formats.schedule import schedule
-    from flagfall.tournament.run.contest import MemoryStore, TrackEngine, contest_plan
-    from flagfall.tournament.run.runner import Run
+    from flagfall.tournament.run.contest import contest_plan, play_contest
     from flagfall.tournament.scoring import rank_tasks, total_points
 
     times, rules = options.read(options.think)
-    isolation = options.read_isolation()
     check_output(original=original_output, json=json)
     plan = contest_plan(
         games,
@@ -76,41 +88,41 @@ def contest(
         sprites=options.sprites,
         clock=options.clock,
         host=options.host,
-        isolation=isolation,
+        isolation=options.read_isolation(),
     )
     order = schedule(plan)
-    specs = {spec.id: spec for spec in order.walk({})}
-    check_files(journal, results, overwrite=overwrite, matches=len(specs))
-    check_players(agent, isolation)
+    specs = list(order.walk({}))
+    check_files(journal, results, overwrite=overwrite or resume, matches=len(specs))
+    check_players(agent, options, times, rules)
+    folder = output or new_folder("contest", make=True)
+    report = _Report(specs, folder, quiet=quiet)
+    records: dict[str, MatchRecord] = {}
 
     def sinks(spec: MatchSpec) -> list[Sink]:
-        shown = OriginalOutput(spec.task, rules, print_now, games.index(spec.task))
-        return [*([shown] if original_output else []), *opened.sinks(f"{spec.task}, {spec.entrants[0]}")]
-
-    engine = TrackEngine(plan, times, isolation=isolation, journal=journal, sinks=sinks)
-    report = _Report(specs, engine, quiet=quiet)
-    run = Run(plan, MemoryStore(), engine, 1, report, fault_attempts=1, skip_failed=True)
+        made = opened.sinks(f"{spec.task}, {spec.entrants[0]}")
+        if original_output:
+            made.append(OriginalOutput(spec.task, rules, print_now, games.index(spec.task)))
+        if journal is not None:
+            made.append(Journal(series_path(journal, specs.index(spec), len(specs))))
+        return made
 
     async def play(stop: trio.Event) -> None:
-        engine.stop = stop
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(run.stop_when, stop)
-            await run.play()
-            nursery.cancel_scope.cancel()
+        records.update(
+            await play_contest(plan, folder, resume=resume, sinks=sinks, stop=stop, on_record=report)
+        )
 
     with logs.opened(journal, results) as opened:
         code = run_until_interrupted(play, virtual=options.clock == "virtual")
-    rankings = rank_tasks(plan, list(order.played(run.records)))
+    rankings = rank_tasks(plan, list(order.played(records)))
     totals = total_points([entrant.name for entrant in plan.agents], rankings)
-    data = {**_data(rankings, totals), "matches": report.matches}
+    data = {**_data(rankings, totals), "matches": list(report.matches(records)), "folder": str(folder)}
     if results is not None:
         write_json(results, data)
     if json:
         print_json(data)
     elif not original_output:
-        _print(rankings, totals)
-    for fault in engine.faults.values():
-        raise fault
+        _print(rankings, totals, folder)
+    report.end(records)
     return code
 
 
@@ -118,34 +130,68 @@ class _Report:
     """Progress of a contest, and the data of its matches for the results file.
 
     Args:
-        specs: the schedule, by match id.
-        engine: has what was played.
+        specs: the schedule.
+        folder: the folder of the contest.
         quiet: do not print progress.
+
+    Attributes:
+        faults: the fault of the host in each match that was left out, by its id.
     """
 
-    def __init__(self, specs: dict[str, MatchSpec], engine: TrackEngine, *, quiet: bool) -> None:
-        self.matches: list[dict[str, Any]] = []
+    def __init__(self, specs: Sequence[MatchSpec], folder: Path, *, quiet: bool) -> None:
+        self.faults: dict[str, str] = {}
         self._specs = specs
-        self._engine = engine
+        self._folder = folder
         self._quiet = quiet
 
     def __call__(self, record: MatchRecord) -> None:
         """Report a match."""
-        spec = self._specs[record.id]
-        place = {"game": spec.task, "agent": spec.entrants[0], "seed": spec.seed}
-        fault, played = self._engine.faults.get(spec.id), self._engine.played.get(spec.id)
-        if fault is not None:
-            self.matches.append({**place, "fault": str(fault)})
-            line = f"void: {fault}"
-        elif played is not None:
-            self.matches.append({**place, **played.statistics.as_data()})
-            line = _line(played.statistics)
-        else:  # the contest was stopped before the match began
+        if record.status == "void":
+            if not record.why.startswith(_FAULT):  # it was stopped
+                return
+            self.faults[record.id] = record.why.removeprefix(_FAULT)
+        if self._quiet:
             return
-        if not self._quiet:
-            number = 1 + list(self._specs).index(spec.id)
-            match = f"[{number}/{len(self._specs)}] {spec.task}, {spec.entrants[0]}"
-            print(f"{match}: {line}", file=sys.stderr, flush=True)
+        number, spec = next(pair for pair in enumerate(self._specs, 1) if pair[1].id == record.id)
+        line = (
+            f"void: {self.faults[record.id]}" if record.status == "void" else _line(self._statistics(record))
+        )
+        match = f"[{number}/{len(self._specs)}] {spec.task}, {spec.entrants[0]}"
+        print(f"{match}: {line}", file=sys.stderr, flush=True)
+
+    def end(self, records: Mapping[str, MatchRecord]) -> None:
+        """Tell how a contest that is not over goes on.
+
+        Args:
+            records: of the matches that count.
+
+        Raises:
+            HostFault: a match was left out.
+        """
+        if len(records) < len(self._specs):
+            print(
+                f"flagfall: to go on, add --output {shlex.quote(str(self._folder))} --resume", file=sys.stderr
+            )
+        for fault in self.faults.values():
+            raise HostFault(fault)
+
+    def _statistics(self, record: MatchRecord) -> TrackStatistics:
+        from flagfall.gvgai.track_statistics import statistics_of
+
+        return statistics_of(self._folder / (record.journal or ""))
+
+    def matches(self, records: Mapping[str, MatchRecord]) -> Iterator[dict[str, Any]]:
+        """Yield the data of the matches that are over, those of earlier runs too.
+
+        Args:
+            records: of the matches that count.
+        """
+        for spec in self._specs:
+            place = {"game": spec.task, "agent": spec.entrants[0], "seed": spec.seed}
+            if spec.id in records:
+                yield {**place, **self._statistics(records[spec.id]).as_data()}
+            elif spec.id in self.faults:
+                yield {**place, "fault": self.faults[spec.id]}
 
 
 def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> dict[str, Any]:
@@ -185,7 +231,7 @@ def _reason(detail: str) -> str:
     return f": {lines[-1 if lines[0].startswith('Traceback') else 0]}"
 
 
-def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> None:
+def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...], folder: Path) -> None:
     """Print the ranks on each game, and across games."""
     from flagfall.cli.console.output import number, print_table, table
     from flagfall.terminal_text import sanitize_terminal
@@ -208,3 +254,4 @@ def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> 
         sums = map(number, (row.points, row.wins, row.disqualified))
         rows.add_row(str(row.place), sanitize_terminal(row.agent), *sums, " ".join(map(str, row.places)))
     print_table(rows)
+    print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})")

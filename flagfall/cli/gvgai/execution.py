@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
-from flagfall.agents.spec import AgentSpec
 from flagfall.cli.console.interrupts import STOPPING, interruptible
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.timing import VirtualClock
@@ -20,28 +18,42 @@ from flagfall.timing import VirtualClock
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.cli.gvgai.options import PlayOptions
+    from flagfall.gvgai.play_track import TrackTimes
+    from flagfall.tasks.vgdl.learning_track import TrackRules
 
-def check_players(agents: Iterable[str], isolation: Isolation | None = None) -> None:
-    """Check that agents exist: those of the user's own code are imported, each in a process.
+
+def check_players(
+    agents: Iterable[str], options: PlayOptions, times: TrackTimes, rules: TrackRules
+) -> Isolation | None:
+    """Check that agents can play tracks: those of the user's own code are imported, each in a process.
 
     Args:
         agents: texts that name them.
-        isolation: isolation of the processes; by default the default one.
+        options: where and how they run.
+        times: time settings of the tracks.
+        rules: rules of the tracks.
+
+    Returns:
+        The isolation that the options set, or `None`.
 
     Raises:
-        UsageError: an agent is missing or cannot be imported.
+        UsageError: an agent is missing, cannot be imported, or cannot run as the options say.
     """
-    from flagfall.cli.runs.preflight import check_agents
-    from flagfall.gvgai.play_track import agent_label
+    from flagfall.cli.runs import preflight
+    from flagfall.cli.runs.plan import option_of
+    from flagfall.gvgai.play_track import track_player
     from flagfall.gvgai.sample_players import PLAYERS
 
-    own = []
-    for agent in agents:
-        agent_label(agent)  # also checks the command of a program
-        if agent not in PLAYERS and AgentSpec.parse(agent).scheme in {"python", "sample"}:
-            own.append(agent)
-    if own:
-        run_until_interrupted(lambda _stop: check_agents(own, isolation or DEFAULT_ISOLATION))
+    isolation, virtual = options.read_isolation(), options.clock == "virtual"
+    players = {
+        agent: track_player(agent, rules, times, options.host, isolation, virtual=virtual) for agent in agents
+    }
+    for player in players.values():
+        player.check(option_of, virtual=virtual)
+    preflight.check_players(player for agent, player in players.items() if agent not in PLAYERS)
+    return isolation
 
 
 def _say(text: str) -> None:

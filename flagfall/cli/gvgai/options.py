@@ -105,17 +105,12 @@ class PlayOptions(TrackOptions):
         """Return the isolation of agents in processes, or `None` if no option sets it.
 
         Raises:
-            UsageError: an option is invalid, or no agent runs in a process.
+            UsageError: an option is invalid.
         """
         from flagfall.agents.process.isolation import Isolation
 
         if self.isolation is None and self.limits is None and self.pass_env is None:
             return None
-        if self.clock == "virtual" or self.host in {"task", "thread"}:
-            raise UsageError(
-                "--isolation, --limits and --pass-env apply only to agents in processes: leave --host and"
-                " --clock out"
-            )
         return Isolation.from_options(self.isolation, self.limits, self.pass_env)
 
 

@@ -20,14 +20,11 @@ def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
     from flagfall.cli.console.files import reading
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.options import print_statistics
-    from flagfall.gvgai.track_statistics import TrackSink
-    from flagfall.recording.journal.writer import read_journal
+    from flagfall.gvgai.track_statistics import statistics_of
 
-    sink = TrackSink()
     with reading(file):
-        for event in read_journal(file):
-            sink(event)
+        statistics = statistics_of(file)
     if json:
-        print_json(sink.statistics.as_data())
+        print_json(statistics.as_data())
     else:
-        print_statistics(sink.statistics)
+        print_statistics(statistics)

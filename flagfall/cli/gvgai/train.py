@@ -56,10 +56,9 @@ def train(
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
     times, rules = options.read(options.think)
-    isolation = options.read_isolation()
     check_output(original=original_output, json=json)
     check_files(journal, results, overwrite=overwrite)
-    check_players([agent], isolation)
+    isolation = check_players([agent], options, times, rules)
     played: list[PlayedTrack] = []
 
     async def play(stop: trio.Event) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CHECK_SECONDS", "check_agents", "check_now"]
+__all__ = ["CHECK_SECONDS", "check_agents", "check_players"]
 
 import os
 import subprocess
@@ -18,6 +18,8 @@ from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from flagfall.agents.hosts.registry import Player
 
 CHECK_SECONDS: Final = 60.0
 """Time limit of an import in this check; in a match the time control limits it."""
@@ -52,22 +54,31 @@ async def check_agents(
         raise UsageError("\n".join(faults[spec] for spec in distinct if spec in faults))
 
 
-def check_now(specs: Iterable[str], isolation: Isolation) -> None:
-    """Run `check_agents` in a new event loop; Ctrl-C is raised as KeyboardInterrupt, not in a group.
+def check_players(players: Iterable[Player]) -> None:
+    """Check agents before any match: the user's own code is imported, isolated as in the match.
+
+    Ctrl-C is raised as KeyboardInterrupt, not in a group.
 
     Args:
-        specs: the texts that name the agents.
-        isolation: isolation of the processes.
+        players: agents that are texts; others than samples and Python code are left alone.
 
     Raises:
-        UsageError: as `check_agents`.
+        UsageError: as `check_agents`, or a sample lacks something here.
     """
-    try:
-        trio.run(check_agents, specs, isolation)
-    except BaseExceptionGroup as group:
-        if group.subgroup(KeyboardInterrupt) is None:
-            raise
-        raise KeyboardInterrupt from None
+    own: dict[str, tuple[Isolation, list[str]]] = {}
+    for player in players:
+        spec = player.spec
+        if spec is not None and spec.scheme == "sample":
+            player.seated()
+        elif spec is not None and spec.scheme == "python":
+            own.setdefault(repr(player.isolation), (player.isolation, []))[1].append(spec.text)
+    for isolation, specs in own.values():
+        try:
+            trio.run(check_agents, specs, isolation)
+        except BaseExceptionGroup as group:
+            if group.subgroup(KeyboardInterrupt) is None:
+                raise
+            raise KeyboardInterrupt from None
 
 
 async def _check(spec: str, isolation: Isolation, seconds: float) -> str:

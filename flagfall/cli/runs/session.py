@@ -7,8 +7,10 @@ __all__ = ["RunSession"]
 import signal
 import sys
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
 from rich.console import Console
 
 from flagfall.agents.connections.listening import open_series
@@ -18,7 +20,7 @@ from flagfall.cli.console.progress import Progress, show_progress
 from flagfall.cli.runs.results_file import write_results
 from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.errors import FlagfallError
-from flagfall.playing import play
+from flagfall.playing import play_request
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
 
@@ -38,7 +40,6 @@ class RunSession:
         logs: makes the log and the user's own sinks of each match.
         progress: show a progress line if the standard error is a terminal.
         quiet: print no notices.
-        whole: journals keep observations of any length.
 
     Attributes:
         plan: the matches to play.
@@ -54,20 +55,18 @@ class RunSession:
         logs: MatchLogs,
         progress: bool = False,
         quiet: bool = False,
-        whole: bool = False,
     ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []
         self.fault: FlagfallError | None = None
         self.signal: int = 0
         self._logs = logs
-        self._whole = whole
         self._quiet = quiet
         self._awaited: set[str] = set()
         self._console = Console(stderr=True, highlight=False, markup=False)
         self._progress: Progress | None = None
         if progress and self._console.is_terminal and not plan.has_human:
-            self._progress = Progress(len(plan.matches), plan.steps)
+            self._progress = Progress(len(plan.matches), plan.request.steps)
 
     @property
     def has_disqualified(self) -> bool:
@@ -87,11 +86,13 @@ class RunSession:
 
     def _notices(self) -> AbstractAsyncContextManager[None]:
         """Return a context in which the user gets a notice when an agent blocks the event loop."""
-        return nullcontext() if self._quiet or self.plan.virtual else block_notice(self._say)
+        return (
+            nullcontext() if self._quiet or self.plan.request.clock == "virtual" else block_notice(self._say)
+        )
 
     async def _play_all(self, interrupts: Interrupts) -> None:
         try:
-            async with open_series(self.plan.hosts.values()):
+            async with open_series(self.plan.hosts):
                 for match in self.plan.matches:
                     if interrupts.stop.is_set():
                         break
@@ -102,24 +103,18 @@ class RunSession:
             self.signal = interrupts.number
 
     async def _play_one(self, match: PlannedMatch, interrupts: Interrupts) -> None:
-        plan = self.plan
         if self._progress is not None:
             self._progress.begin(match.number, ", ".join(host.name for host in match.hosts))
         self._tell_awaited(match)
         figures = ResultsSink()
+        file = match.request.journal
+        request = attrs.evolve(
+            match.request,
+            journal=Journal(file, whole=self.plan.whole) if isinstance(file, Path) else file,
+            sinks=tuple(self._sinks(match, figures, interrupts)),
+        )
         try:
-            result = await play(
-                plan.tasks,
-                match.hosts,
-                scheduler=plan.scheduler,
-                time_control=plan.control,
-                seed=match.seed,
-                steps=plan.steps,
-                tick_ns=plan.tick_ns,
-                journal=None if match.journal is None else Journal(match.journal, whole=self._whole),
-                sinks=self._sinks(match, figures, interrupts),
-                stop=interrupts.stop,
-            )
+            result = await play_request(request, interrupts.stop)
             self.played.append(PlayedMatch(match, result))
         finally:  # after errors too, but not if the match did not start
             if match.results is not None and figures.begun:

@@ -189,8 +189,8 @@ def print_journals(played: Sequence[PlayedMatch]) -> None:
         played: the matches that have a result.
     """
     for match in played:
-        if match.planned.journal is not None:
-            print(f"journal: {match.planned.journal}")
+        if match.planned.request.journal is not None:
+            print(f"journal: {match.planned.request.journal}")
         if match.planned.results is not None:
             print(f"results: {match.planned.results}")
 
@@ -204,8 +204,8 @@ def as_data(match: PlayedMatch) -> dict[str, Any]:
     result = match.result
     return {
         "match": match.planned.number,
-        "seed": match.planned.seed,
-        "journal": None if match.planned.journal is None else str(match.planned.journal),
+        "seed": match.planned.request.seed,
+        "journal": None if match.planned.request.journal is None else str(match.planned.request.journal),
         "results": None if match.planned.results is None else str(match.planned.results),
         "reason": result.reason,
         "turns": result.turns,

@@ -14,9 +14,8 @@ import attrs
 from flagfall.code_loader import load_module
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
-from flagfall.tasks.building import TaskSetup, default_scheduler_text
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
-from flagfall.tasks.configs import Config, change_config, config_of, load_config
+from flagfall.tasks.building import TaskSetup, tasks_of
+from flagfall.tasks.configs import Config, change_config, load_config
 from flagfall.tasks.task import TaskSampler
 
 if TYPE_CHECKING:
@@ -141,10 +140,8 @@ def load_setup(source: str) -> Config | PythonSetup:
 
 def choose_tasks(
     ids: Sequence[str], policy: str | None, config: str | None, options: TaskOptions, *, steps: int | None
-) -> TaskSetup | None:
-    """Return the setup for the options of the command line; `None` if ids and policy alone define the match.
-
-    The original CommAI tasks have ids too, although `flagfall tasks` does not list them.
+) -> tuple[tuple[str, ...] | TaskSetup, str | None]:
+    """Return the tasks for the options of the command line, and the text of their scheduler, if any.
 
     Args:
         ids: ids of tasks, from `--task`.
@@ -158,22 +155,18 @@ def choose_tasks(
     """
     settings = options.as_data()
     if config is None:
-        if not ids or not (settings or any(task_id in COMMAI_CATALOG for task_id in ids)):
-            return None
-        return config_of(
-            ids, policy or default_scheduler_text(steps), settings, name=_option_names(settings) or "--task"
-        )
+        return tasks_of(ids, policy, settings, steps, name=_option_names(settings) or "--task")
     if ids or policy is not None:
         given = "--task" if ids else "--scheduler"
         raise UsageError(f"--config defines the tasks and their order: leave {given} out")
     setup = load_setup(config)
     if not settings:
-        return setup
+        return setup, None
     if isinstance(setup, PythonSetup):
         raise UsageError(
             f"--config {config}: the function creates its tasks itself: leave {_option_names(settings)} out"
         )
-    return change_config(setup, settings, name=f"{config} with {_option_names(settings)}")
+    return change_config(setup, settings, name=f"{config} with {_option_names(settings)}"), None
 
 
 def _option_names(settings: dict[str, Any]) -> str:

@@ -26,11 +26,9 @@ import attrs
 import trio
 
 from flagfall.agents.hosts.in_loop import LoopHost
-from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.limits import Limits
-from flagfall.agents.registry import load_agent
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match
@@ -215,16 +213,14 @@ async def run_row(row: Row, place: Place) -> Finding:
 def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
     agent = row.agent
     spec = f"{_AGENTS}:{agent}"
-    if place == "task":
-        return LoopHost(load_agent(spec), agent)
-    if place == "thread":
-        return ThreadHost(load_agent(spec), agent)
+    if place == "task" or place == "thread":  # noqa: PLR1714 - a test for types, too
+        return host_agent(spec, place, agent)
     if row.beside_records:
         file = Path(tempfile.gettempdir()) / GAME / "bot.py"
         file.write_text(f"from {_AGENTS} import {agent}\n")
         spec = f"{file}:{agent}"
     cores = (min(os.sched_getaffinity(0)),) if row.pinned else None
-    return ProcessHost(spec, agent, Isolation(place, attrs.evolve(LIMITS, cores=cores), env=names))
+    return host_agent(spec, "process", agent, Isolation(place, attrs.evolve(LIMITS, cores=cores), env=names))
 
 
 def _judge(events: Sequence[Event]) -> tuple[str, str, int]:

@@ -11,18 +11,17 @@ from typing import Any, Final
 import attrs
 
 from flagfall.agents.command_line import split_command
-from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
+from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.registry import load_agent
-from flagfall.agents.spec import REMOTE, STARTED_PROGRAMS, TRACK_CLIENTS, AgentSpec, agent_name
+from flagfall.agents.spec import AgentSpec, agent_name
 from flagfall.code_loader import check_file
 from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError
-from flagfall.playing import DEFAULT_TIME_CONTROL
+from flagfall.playing import DEFAULT_TIME_CONTROL, Player
 from flagfall.tasks.adapters.code_spec import CodeSpec
-from flagfall.tasks.building import TaskSetup, default_scheduler_text, is_endless, seats_of
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
-from flagfall.tasks.configs import config_of, load_config
+from flagfall.tasks.building import TaskSetup, is_endless, seats_of, tasks_of
+from flagfall.tasks.configs import load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
@@ -97,37 +96,32 @@ def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> P
     limits = table.limits or defaults.limits
     passed = table.pass_env or defaults.pass_env
     show = table.show or (defaults.show if kind == "sandbox" else None)
-    virtual = defaults.clock == "virtual"
-    if virtual and host not in {None, "task"}:
-        raise UsageError(f'a {host} runs in real time: with clock = "virtual", leave host out')
     kept = Isolation.from_options(kind, limits, passed, show, folder)
-    if kept != DEFAULT_ISOLATION and (virtual or host in {"task", "thread"}):
-        raise UsageError(
-            "isolation, limits and pass_env apply only to agents in processes: leave them or host out"
-        )
-    spec = AgentSpec.parse(table.spec)
-    if virtual and spec.scheme in STARTED_PROGRAMS:
-        raise UsageError(f'{table.spec!r} runs in real time: leave clock = "virtual" out')
-    if spec.scheme in TRACK_CLIENTS and host not in {None, "process"}:
-        raise UsageError(f"{table.spec!r} runs in its own process: leave host = {host!r} out")
-    return PlannedAgent(name=name, spec=_checked(spec, folder), host=host, isolation=kept)
+    player = Player(_checked(AgentSpec.parse(table.spec), folder), host, name, kept, apart=True)
+    player.check(_named, virtual=defaults.clock == "virtual")
+    return PlannedAgent(name=name, spec=player.agent, host=host, isolation=kept)
+
+
+def _named(field: str) -> str:
+    """Return a field of a request as plans write it."""
+    return {"isolation": "isolation, limits, pass_env"}.get(field, field)
 
 
 def _checked(spec: AgentSpec, folder: Path) -> str:
     """Return the text of an agent, with an absolute path; its code is not imported."""
-    if spec.scheme in STARTED_PROGRAMS:
-        split_command(spec.target)
-    elif spec.scheme == "sample":
-        load_agent(spec)
-    elif spec.scheme == "human":
+    if spec.form.is_person:
         raise UsageError(
             f"{spec.text!r}: a human can play only single matches, with `flagfall play` or `flagfall run`"
         )
-    elif spec.scheme in REMOTE:
+    if spec.form.connects:
         raise UsageError(
             f"{spec.text!r} is a single agent at one address, but matches are played in parallel: let"
             " flagfall start it, as cmd:PROGRAM"
         )
+    if spec.form.is_command:
+        split_command(spec.target)
+    elif spec.scheme == "sample":
+        load_agent(spec)
     elif spec.is_file:
         path = folder / spec.target
         check_file(path, "agent")
@@ -280,14 +274,8 @@ def _name_and_tasks(
     ids = tuple(_placed(task, folder) for task in table.task or ())
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
-    if options or any(task in COMMAI_CATALOG for task in ids):
-        return (
-            name,
-            config_of(ids, policy or default_scheduler_text(table.steps), options, name=name),
-            None,
-            None,
-        )
-    return name, ids, policy, None
+    tasks, scheduler = tasks_of(ids, policy, options, table.steps, name=name)
+    return name, tasks, scheduler, None
 
 
 def _placed(task: str, folder: Path) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
+from flagfall.agents.spec import AgentSpec
 from flagfall.configfile.converter import structure
 from flagfall.configfile.files import read_text, read_toml
 from flagfall.configfile.problems import Problems
@@ -147,7 +147,7 @@ def _check_track_clients(
     agents: Sequence[PlannedAgent], tasks: Sequence[PlannedTask], problems: Problems
 ) -> None:
     """Report the tasks assigned to GVGAI clients that are not tracks."""
-    clients = {agent.name for agent in agents if AgentSpec.parse(agent.spec).scheme in TRACK_CLIENTS}
+    clients = {agent.name for agent in agents if AgentSpec.parse(agent.spec).form.plays_tracks}
     for task in tasks:
         for name in sorted(clients.intersection(task.agents)):
             if not isinstance(task.tasks, TrackSetup):

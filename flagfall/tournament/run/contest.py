@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-__all__ = ["MemoryStore", "TrackEngine", "contest_plan"]
+__all__ = ["contest_plan", "play_contest"]
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import attrs
 import trio
 
-from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
-from flagfall.errors import HostFault, UsageError
-from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, agent_label, play_track
+from flagfall.agents.process.isolation import Isolation
+from flagfall.errors import UsageError
+from flagfall.gvgai.play_track import TrackTimes, track_player
 from flagfall.kernel.seeding import derive_seed
-from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import series_path
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.formats.benchmark import Benchmark
-from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, TournamentPlan
-from flagfall.tournament.records import MatchRecord, MatchSpec, Records
+from flagfall.tournament.records import MatchRecord, MatchSpec
+from flagfall.tournament.run.api import open_tournament, refuse_showing
 from flagfall.tournament.run.engine import Attempt, void_record
-from flagfall.tournament.run.match_observer import MatchObserver
+from flagfall.tournament.run.match import play_here
+from flagfall.tournament.run.runner import Run
 
 if TYPE_CHECKING:
     from flagfall.kernel.hosting import LocalHostKind
@@ -49,8 +49,8 @@ def contest_plan(
 
     Args:
         games: files or names.
-        agents: see `flagfall.gvgai.play_track.seat_agent`.
-        times: time control of every match.
+        agents: see `flagfall.gvgai.play_track.track_player`.
+        times: time control of every match, and the thinking time of agents on the virtual clock.
         rules: the rules of every track.
         seed: seed of the first game; the others derive theirs from it.
         sprites: see `TrackSetup`.
@@ -65,8 +65,20 @@ def contest_plan(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if not names or twice:
             raise UsageError(f"{what} {twice[0]!r} is named twice" if twice else f"name at least one {what}")
-    labels = Counter(map(agent_label, agents))
-    entrants = [(agent, label if labels[label := agent_label(agent)] == 1 else agent) for agent in agents]
+    players = [
+        track_player(agent, rules, times, host, isolation, virtual=clock == "virtual") for agent in agents
+    ]
+    labels = Counter(player.label for player in players)
+    entrants = tuple(
+        PlannedAgent(
+            name=player.label if labels[player.label] == 1 else agent,
+            spec=player.agent,
+            host=player.host,
+            isolation=player.isolation,
+            think_ns=player.think_ns,
+        )
+        for agent, player in zip(agents, players, strict=True)
+    )
     tasks = []
     for place, game in enumerate(games):
         setup = TrackSetup(game, rules, sprites)
@@ -74,7 +86,7 @@ def contest_plan(
         task = PlannedTask(
             name=game,
             tasks=setup,
-            agents=tuple(name for _, name in entrants),
+            agents=tuple(agent.name for agent in entrants),
             control=times.control,
             last=len(rules.validation) * rules.rounds,
             seed=seed if place == 0 else derive_seed(seed, "game", place),
@@ -82,10 +94,7 @@ def contest_plan(
         tasks.append(task)
     return TournamentPlan(
         name="contest",
-        agents=tuple(
-            PlannedAgent(name=name, spec=agent, host=host, isolation=isolation or DEFAULT_ISOLATION)
-            for agent, name in entrants
-        ),
+        agents=entrants,
         tasks=tuple(tasks),
         format=Benchmark(),
         seed=seed,
@@ -96,108 +105,64 @@ def contest_plan(
     )
 
 
-class MemoryStore:
-    """Store of a tournament that is not resumed: it keeps no records beyond those of the run."""
+async def play_contest(
+    plan: TournamentPlan,
+    folder: Path,
+    *,
+    resume: bool = False,
+    sinks: Callable[[MatchSpec], Sequence[Sink]] = lambda _spec: (),
+    stop: trio.Event | None = None,
+    on_record: Callable[[MatchRecord], None] = lambda _record: None,
+) -> dict[str, MatchRecord]:
+    """Play a contest, one match after another in the running event loop, which has the clock of the plan.
 
-    def records(self) -> Iterator[MatchRecord]:
-        """Yield no records: no earlier run was stored."""
-        return iter(())
-
-    def put(self, *records: MatchRecord) -> None:
-        """Store nothing; see `flagfall.tournament.run.runner.RecordStore`.
-
-        Args:
-            records: kept by the run.
-        """
-
-    def check(self, plan: TournamentPlan, records: Records) -> None:
-        """Accept the records; there are none.
-
-        Args:
-            plan: the plan of the tournament.
-            records: the records of earlier runs.
-        """
-
-
-class TrackEngine:
-    """Engine that plays tracks in the running event loop; see `flagfall.tournament.run.engine.Engine`.
-
-    Stalls of the host void no match: the agents of a contest wait for the host, and their time is credited.
+    A match that fails on the host's side is left out; a resumed contest plays it again.
 
     Args:
-        plan: a plan whose tasks are tracks.
-        times: time control, and the thinking time of agents on the virtual clock.
-        isolation: the isolation of agents in processes; `None` for the default of each kind of agent.
-        journal: file for the record of a match; numbered if there are several matches.
+        plan: the plan of the contest.
+        folder: its folder, that of a tournament; it is made.
+        resume: continue the contest in the folder, if there is one.
         sinks: returns additional sinks of a match.
+        stop: setting it ends the running match after its turn; that match does not count.
+        on_record: called with each record when it is stored.
+
+    Returns:
+        The records of the matches that count, by id.
 
     Raises:
-        UsageError: a journal cannot be written.
+        UsageError: see `flagfall.tournament.run.api.run_tournament`.
+        HostFault: the folder cannot be written.
+    """
+    refuse_showing(plan, folder)
+    stop = trio.Event() if stop is None else stop
+    with open_tournament(plan, folder, resume=resume) as store:
+        engine = _LoopEngine(plan, folder, sinks, stop)
+        run = Run(plan, store, engine, 1, on_record, fault_attempts=1, skip_failed=True)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run.stop_when, stop)
+            await run.play()
+            nursery.cancel_scope.cancel()
+        return run.records
 
-    Attributes:
-        played: tracks that were played, by match id.
-        faults: faults of the host, by match id.
-        stop: setting it ends the running match after its turn; that match does not count.
+
+@attrs.define(eq=False)
+class _LoopEngine:
+    """Engine that plays in the running event loop; see `flagfall.tournament.run.engine.Engine`.
+
+    Stalls of the host void no match: the agents of a contest wait for the host, and their time is credited.
     """
 
-    default_jobs = 1
-
-    def __init__(
-        self,
-        plan: TournamentPlan,
-        times: TrackTimes,
-        *,
-        isolation: Isolation | None = None,
-        journal: Path | None = None,
-        sinks: Callable[[MatchSpec], Sequence[Sink]] = lambda _spec: (),
-    ) -> None:
-        self.played: dict[str, PlayedTrack] = {}
-        self.faults: dict[str, HostFault] = {}
-        self._plan = plan
-        self._times = times
-        self._isolation = isolation
-        self._sinks = sinks
-        self.stop: trio.Event | None = None
-        specs = list(schedule(plan).walk({}))
-        self._journals: dict[str, Path] = {}
-        for number, spec in enumerate(specs if journal is not None else []):
-            assert journal is not None
-            self._journals[spec.id] = series_path(journal, number, len(specs))
-            Journal.check(self._journals[spec.id])
+    plan: TournamentPlan
+    folder: Path
+    sinks: Callable[[MatchSpec], Sequence[Sink]]
+    stop: trio.Event
+    default_jobs: int = 1
 
     async def play(self, attempt: Attempt) -> MatchRecord:
-        """Play one track; see `Engine`.
-
-        Args:
-            attempt: the attempt to play.
-        """
-        spec = attempt.spec
-        if self.stop is not None and self.stop.is_set():
-            return void_record(spec, attempt.number, "stopped")
-        task = self._plan.task(spec.task)
-        agent = self._plan.agent(spec.entrants[0])
-        assert isinstance(task.tasks, TrackSetup)
-        observer = MatchObserver(1, task.control)
-        try:
-            played = await play_track(
-                task.tasks,
-                agent.spec,
-                self._times,
-                host=agent.host,
-                isolation=self._isolation,
-                name=agent.name,
-                seed=spec.seed,
-                journal=self._journals.get(spec.id),
-                sinks=[observer, *self._sinks(spec)],
-                stop=self.stop,
-            )
-        except HostFault as fault:
-            self.faults[spec.id] = fault
-            return void_record(spec, attempt.number, f"fault: {fault}")
-        self.played[spec.id] = played
-        if played.result.reason == "stopped":
-            return void_record(spec, attempt.number, "stopped")
-        return observer.record(spec, attempt.number, played.result, measure=task.score, last=task.last)
+        if self.stop.is_set():
+            return void_record(attempt.spec, attempt.number, "stopped")
+        counting = attrs.evolve(attempt, counts=True)
+        return await play_here(self.plan, counting, self.folder, self.sinks(attempt.spec), self.stop)
 
     async def aclose(self) -> None:
         """Do nothing: there are no workers."""

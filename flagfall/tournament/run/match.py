@@ -6,12 +6,12 @@ share one, as long as each leaves it as it found it: making a loop costs as much
 
 from __future__ import annotations
 
-__all__ = ["play_attempt", "play_attempts"]
+__all__ = ["play_attempt", "play_attempts", "play_here"]
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,19 +20,15 @@ import attrs
 import trio
 from trio.lowlevel import current_statistics
 
-from flagfall.agents.hosts.registry import host_agent
-from flagfall.agents.spec import TRACK_CLIENTS, AgentSpec
 from flagfall.errors import HostFault, UsageError
-from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.sinks import Sink
-from flagfall.playing import play
-from flagfall.tasks.building import TaskSetup
+from flagfall.playing import MatchRequest, Player, play_request
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import VirtualClock
 from flagfall.tournament.folder import JOURNALS, RUNNING
-from flagfall.tournament.model import PlannedAgent, PlannedTask, TournamentPlan
-from flagfall.tournament.records import MatchRecord
+from flagfall.tournament.model import PlannedTask, TournamentPlan
+from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Answer, Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
 
@@ -120,7 +116,8 @@ class _Player:
         while (attempt := next(self._attempts, None)) is not None:
             began = time.perf_counter()
             try:
-                answer: Answer = await self._play_one(attempt)
+                sinks = self._sinks(attempt.spec.id)
+                answer: Answer = await play_here(self._plan, attempt, self._folder, sinks)
             except UsageError as error:
                 answer = error
             self._report(answer, time.perf_counter() - began)
@@ -128,41 +125,49 @@ class _Player:
                 return
         self.finished = True
 
-    async def _play_one(self, attempt: Attempt) -> MatchRecord:
-        spec, plan, folder = attempt.spec, self._plan, self._folder
-        entry = plan.task(spec.task)
-        observer = MatchObserver(len(spec.entrants), entry.control)
-        file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
-        agents = [plan.agent(name) for name in spec.entrants]
-        if any(_is_track_client(agent.spec) for agent in agents):
-            played = partial(_play_track_client, entry, agents[0])
-        else:
-            hosts = [_host(agent, virtual=self.virtual) for agent in agents]
-            played = partial(play, entry.tasks, hosts, time_control=entry.control)
-        try:
-            result = await played(
-                scheduler=entry.scheduler,
-                seed=spec.seed,
-                steps=entry.steps,
-                tick_ns=entry.tick_ns,
-                journal=file,
-                sinks=[observer, *self._sinks(spec.id)],
+
+async def play_here(
+    plan: TournamentPlan,
+    attempt: Attempt,
+    folder: Path,
+    sinks: Sequence[Sink] = (),
+    stop: trio.Event | None = None,
+) -> MatchRecord:
+    """Play one match in the running event loop, which has the clock of the plan; see `play_attempt`.
+
+    Args:
+        plan: the plan of the tournament.
+        attempt: the attempt to play.
+        folder: see `play_attempt`.
+        sinks: further sinks of the match.
+        stop: set it to end the match before its next turn; it is void then.
+
+    Raises:
+        UsageError: the match cannot be played as planned.
+    """
+    spec, entry = attempt.spec, plan.task(attempt.spec.task)
+    observer = MatchObserver(len(spec.entrants), entry.control)
+    file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
+    try:
+        request = _request(plan, spec, journal=file, sinks=(observer, *sinks))
+        result = await _player_of(entry)(request, stop)
+        if result.reason == "stopped":
+            return void_record(spec, attempt.number, "stopped")
+        record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
+        if observer.stalled:
+            record = attrs.evolve(
+                record, status="played" if attempt.counts else "void", why=f"stall: {observer.stalled}"
             )
-            record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
-            if observer.stalled:
-                record = attrs.evolve(
-                    record, status="played" if attempt.counts else "void", why=f"stall: {observer.stalled}"
-                )
-            if file is None:
-                return record
-            return attrs.evolve(record, journal=_keep(file, folder, record, lasting=not self.virtual))
-        except HostFault as fault:
-            return void_record(spec, attempt.number, f"fault: {fault}")
-        except OSError as error:
-            return void_record(spec, attempt.number, f"fault: the journal cannot be kept: {error}")
-        finally:
-            if file is not None:
-                file.unlink(missing_ok=True)
+        if file is None:
+            return record
+        return attrs.evolve(record, journal=_keep(file, folder, record, lasting=plan.clock == "wall"))
+    except HostFault as fault:
+        return void_record(spec, attempt.number, f"fault: {fault}")
+    except OSError as error:
+        return void_record(spec, attempt.number, f"fault: the journal cannot be kept: {error}")
+    finally:
+        if file is not None:
+            file.unlink(missing_ok=True)
 
 
 def _is_unused(tasks: int) -> bool:
@@ -184,42 +189,39 @@ def _is_unused(tasks: int) -> bool:
     )
 
 
-@cache
-def _is_track_client(spec: str) -> bool:
-    return AgentSpec.parse(spec).scheme in TRACK_CLIENTS
+def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequest:
+    """Return the request for a match of a plan.
+
+    Args:
+        plan: the plan of the tournament.
+        spec: the match.
+        options: what the plan leaves open: journal and sinks.
+    """
+    entry = plan.task(spec.task)
+    players = [
+        Player(agent.spec, agent.host, agent.name, agent.isolation, think_ns=agent.think_ns, apart=True)
+        for agent in map(plan.agent, spec.entrants)
+    ]
+    return MatchRequest(
+        tasks=entry.tasks,
+        agents=tuple(players),
+        scheduler=entry.scheduler,
+        time_control=entry.control,
+        clock=plan.clock,
+        seed=spec.seed,
+        steps=entry.steps,
+        tick_ns=entry.tick_ns,
+        **options,
+    )
 
 
-def _host(agent: PlannedAgent, *, virtual: bool) -> AgentHost:
-    kind = agent.host or ("task" if virtual else "process")
-    return host_agent(agent.spec, kind, agent.name, agent.isolation)
+def _player_of(entry: PlannedTask) -> Callable[..., Awaitable[MatchResult]]:
+    """Return the function that plays requests of a task."""
+    if not isinstance(entry.tasks, TrackSetup):
+        return play_request
+    from flagfall.gvgai.play_track import play_track_request  # noqa: PLC0415 - few plans have tracks
 
-
-@attrs.frozen
-class _BuiltSetup:
-    """Setup of tasks that are already built: the host of their agent needs them before the match begins."""
-
-    tasks: SchedulerRole
-    setup: TaskSetup
-
-    def build(self) -> SchedulerRole:
-        return self.tasks
-
-    def header(self) -> dict[str, Any]:
-        return self.setup.header()
-
-
-async def _play_track_client(entry: PlannedTask, agent: PlannedAgent, **options: Any) -> MatchResult:
-    """Play a track, which has one seat, with a client of GVGAI's learning track."""
-    from flagfall.gvgai.clients.host import ready  # noqa: PLC0415 - few plans have such clients
-    from flagfall.gvgai.play_track import control_for, host_track_client  # noqa: PLC0415
-    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup  # noqa: PLC0415
-
-    assert isinstance(entry.tasks, TrackSetup)  # checked by the parser of the plan
-    track = entry.tasks.build()
-    host = host_track_client(agent.spec, track, agent.name, agent.isolation)
-    control = control_for(host, entry.control)
-    async with ready(host):
-        return await play(_BuiltSetup(track, entry.tasks), [host], time_control=control, **options)
+    return play_track_request
 
 
 @cache

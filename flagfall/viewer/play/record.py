@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["PERSON", "PlayedFolder", "check_folder", "play_plan"]
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,8 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import MatchResult
+from flagfall.playing import MatchRequest
+from flagfall.tasks.building import TaskSetup
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.formats.benchmark import Benchmark
 from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, Stop, TournamentPlan
@@ -26,21 +28,35 @@ PERSON: Final = "human-browser"
 """The text that names a person in the browser in a stored plan."""
 
 
-def play_plan(names: Sequence[str], specs: Sequence[str], task: PlannedTask, *, seed: int) -> TournamentPlan:
+def play_plan(request: MatchRequest, name: str) -> TournamentPlan:
     """Return the plan of one match.
 
     Args:
-        names: names of the agents, in the order of the seats.
-        specs: their texts; `PERSON` for the person.
-        task: the task, for as many seats.
-        seed: root seed of the match.
+        request: the match; an agent that is no text is the person.
+        name: the name of what is played.
     """
+    agents = tuple(
+        PlannedAgent(name=player.label, spec=player.agent if isinstance(player.agent, str) else PERSON)
+        for player in request.agents
+    )
+    assert isinstance(request.tasks, tuple | TaskSetup)
+    task = PlannedTask(
+        name=name,
+        tasks=request.tasks,
+        scheduler=request.scheduler,
+        seats=len(agents),
+        agents=tuple(agent.name for agent in agents),
+        control=request.time_control,
+        steps=request.steps,
+        tick_ns=request.tick_ns,
+        score="reward",
+    )
     return TournamentPlan(
-        name=task.name,
-        agents=tuple(PlannedAgent(name=name, spec=spec) for name, spec in zip(names, specs, strict=True)),
+        name=name,
+        agents=agents,
         tasks=(task,),
         format=Benchmark(),
-        seeds=(seed,),
+        seeds=(request.seed,),
         stop=Stop(matches=1),
         output=Output(folder=Path()),
     )

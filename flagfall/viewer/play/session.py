@@ -8,21 +8,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import trio
 
 from flagfall.errors import FlagfallError
-from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.sinks import Sink
-from flagfall.playing import play
+from flagfall.playing import MatchRequest, Player, play_request
 from flagfall.recording.journal.format import encode
 from flagfall.tasks.building import build_scheduler
 from flagfall.tasks.rendering import with_pictures
-from flagfall.tournament.model import TournamentPlan
 from flagfall.viewer.play.controls import controls_of
 from flagfall.viewer.play.desk import Desk
 from flagfall.viewer.play.host import BrowserHost
-from flagfall.viewer.play.record import PlayedFolder
+from flagfall.viewer.play.record import PlayedFolder, play_plan
 from flagfall.viewer.play.score import Score
 
 END_SECONDS: Final = 20.0
@@ -36,12 +35,18 @@ class PlaySession:
     """A match with a person.
 
     Args:
-        plan: the plan of the match, see `flagfall.viewer.play.record.play_plan`.
-        hosts: the hosts of the other agents; `None` in the place of the person.
+        request: the match, with the agents of the other seats.
+        seat: the seat of the person.
+        name: the name of the person.
+        task: the name of what is played.
         folder: the results folder, which the match makes.
         sinks: further sinks of the match.
 
+    Raises:
+        UsageError: an agent or a task cannot be made.
+
     Attributes:
+        request: the match, with all agents.
         desk: the place that pages take.
         result: the result of the match; `None` until it is over.
         journal: the journal of the match, after its end.
@@ -49,22 +54,26 @@ class PlaySession:
 
     def __init__(
         self,
-        plan: TournamentPlan,
-        hosts: Sequence[AgentHost | None],
+        request: MatchRequest,
+        seat: int,
+        name: str,
+        task: str,
         folder: Path,
         sinks: Sequence[Sink] = (),
     ) -> None:
-        self._sinks = sinks
+        others = request.agents
         self.desk: Desk = Desk()
         self.result: MatchResult | None = None
         self.journal: Path | None = None
-        self._plan = plan
-        self._task = plan.tasks[0]
-        self._seat = list(hosts).index(None)
-        self._names = [agent.name for agent in plan.agents]
-        self._score = Score(self._seat, self._names)
-        person = BrowserHost(self.desk, self._names[self._seat], self._score)
-        self._hosts: list[AgentHost] = [person if host is None else host for host in hosts]
+        labels = [player.label for player in others]
+        self._names = [*labels[:seat], name, *labels[seat:]]
+        self._score = Score(seat, self._names)
+        person = Player(BrowserHost(self.desk, name, self._score))
+        self.request: MatchRequest = attrs.evolve(
+            request, agents=(*others[:seat], person, *others[seat:]), sinks=(self._score, *sinks)
+        )
+        self._plan = play_plan(self.request, task)
+        self._seat = seat
         self._folder = folder
         self._over: dict[str, Any] | None = None
         self._first_controls = self._look_up_controls()
@@ -72,17 +81,17 @@ class PlaySession:
 
     def about(self) -> dict[str, Any]:
         """Return what the page shows before the match, as plain values."""
-        task = self._task
+        request, control = self.request, self.request.time_control
         return {
-            "task": task.name,
+            "task": self._plan.name,
             "agents": self._names,
             "seat": self._seat,
-            "time_control": str(task.control),
-            "soft_ms": _ms(task.control.act),
-            "hard_ms": _ms(task.control.act_hard),
-            "bank_ms": _ms(task.control.bank),
-            "tick_ms": _ms(task.tick_ns),
-            "steps": task.steps,
+            "time_control": str(control),
+            "soft_ms": _ms(control.act),
+            "hard_ms": _ms(control.act_hard),
+            "bank_ms": _ms(control.bank),
+            "tick_ms": _ms(request.tick_ns),
+            "steps": request.steps,
             **self._first_controls,
         }
 
@@ -108,10 +117,13 @@ class PlaySession:
     async def _play(self, stop: trio.Event) -> None:
         fault: FlagfallError | None = None
         folder = PlayedFolder(self._plan, self._folder)
+        request = attrs.evolve(
+            self.request, journal=folder.journal, sinks=(folder.observer, *self.request.sinks)
+        )
         try:
             with folder.opened():
                 with with_pictures():
-                    self.result = await self._play_match(folder, stop)
+                    self.result = await play_request(request, stop)
                 folder.put(self.result)
         except FlagfallError as error:
             fault = error
@@ -121,21 +133,6 @@ class PlaySession:
         await self._show_end()
         if fault is not None:
             raise fault
-
-    async def _play_match(self, folder: PlayedFolder, stop: trio.Event) -> MatchResult:
-        task = self._task
-        return await play(
-            task.tasks,
-            self._hosts,
-            scheduler=task.scheduler,
-            time_control=task.control,
-            seed=self._plan.seeds[0],  # the match of the plan may have one derived from it
-            steps=task.steps,
-            tick_ns=task.tick_ns,
-            journal=folder.journal,
-            sinks=[folder.observer, self._score, *self._sinks],
-            stop=stop,
-        )
 
     async def _tell_out(self, reason: str) -> None:
         """Tell the page that its seat is disqualified; the match may go on without the person."""
@@ -193,9 +190,9 @@ class PlaySession:
 
     def _look_up_controls(self) -> dict[str, Any]:
         """Return the controls of the first task, from tasks that are made for this and closed again."""
-        task = self._task
+        request = self.request
         with with_pictures():
-            scheduler, _ = build_scheduler(task.tasks, task.scheduler, task.steps)
+            scheduler, _ = build_scheduler(request.tasks, request.scheduler, request.steps)
         try:
             first = scheduler.next_task()
             return {"controls": None if first is None else controls_of(first, self._seat)}
