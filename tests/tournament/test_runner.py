@@ -22,7 +22,7 @@ from flagfall.tournament.run.control_client import send_command
 from flagfall.tournament.run.engine import Attempt, WorkerLost, void_record
 from flagfall.tournament.run.match import play_attempt
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, STALL_ATTEMPTS, Run
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from tests.tournament.runs import is_heard, journal_bytes, small_plan, stored, until, workers_of
 
 
@@ -35,7 +35,7 @@ async def test_results_do_not_depend_on_how_many_are_played_at_a_time(tmp_path: 
     first = stored(tmp_path / "1")
     assert first == stored(tmp_path / "2") == stored(tmp_path / "8")
     assert journal_bytes(tmp_path / "1") == journal_bytes(tmp_path / "2") == journal_bytes(tmp_path / "8")
-    assert standings(plan, first) == standings(plan, stored(tmp_path / "8"))
+    assert compute_standings(plan, first) == compute_standings(plan, stored(tmp_path / "8"))
 
 
 async def test_journals_verify_and_nothing_else_is_left(tmp_path: Path) -> None:
