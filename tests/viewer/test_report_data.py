@@ -23,8 +23,7 @@ from flagfall.tournament.formats.round_robin import RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.lock import Lock, is_held
 from flagfall.tournament.model import SprtRule, Stop, TournamentPlan
-from flagfall.tournament.plan.fingerprint import plan_facts
-from flagfall.tournament.plan.from_facts import plan_of_facts
+from flagfall.tournament.plan.fingerprint import plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import compute_standings
