@@ -38,7 +38,7 @@ from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.plan.parser import parse_plan
-from flagfall.tournament.records import MatchSpec
+from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Attempt
 from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.store import Store
@@ -212,6 +212,7 @@ def test_client_over_pipes_plays_in_a_plan(tmp_path):
     records = []
     play_attempts(plan, [Attempt(spec)], tmp_path, lambda record, _seconds: records.append(record))
     (record,) = records
+    assert isinstance(record, MatchRecord)
     assert (record.status, record.seats[0].fell, record.solved) == ("played", None, 1)
 
 
