@@ -29,10 +29,10 @@ from benchmarks.measure import Row, reduced, skipped
 from benchmarks.moving_slider import moving_slider
 from benchmarks.suites import Suite, by_name
 from benchmarks.vgdl import OWN, PUBLIC
+from flagfall import read_journal
 from flagfall.events import ON_TIME, MatchEnded, MatchStarted, TaskStarted, TurnPlayed, TurnsPlayed
 from flagfall.kernel.roles import TaskRole
 from flagfall.playing import run
-from flagfall.recording import read_journal
 from flagfall.recording.journal.format import Sealer, encode
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task

@@ -16,9 +16,7 @@ from typing import Any, Final
 
 import trio
 
-from flagfall.kernel.outcomes import StepResult
-from flagfall.kernel.roles import AskTurns
-from flagfall.tasks.schedulers import SequentialTaskScheduler
+from flagfall.tasks import AskTurns, SequentialTaskScheduler, StepResult
 
 DARK, LIGHT = range(2)
 WAIT, PRESS = range(2)

@@ -1,87 +1,92 @@
 """flagfall: matches of agents and tasks, as concurrent actors under deadlines that the kernel enforces.
 
-General layout, lower layers first; no import points upwards (`tests/test_architecture.py` checks it):
-
-    errors, events            exceptions by responsible party; the events of a match
-    timing, kernel.channels   clocks and time controls; messages between actors
-    kernel                    the loop of a match: knows the roles, never a concrete task or agent
-    tasks, agents, recording  independent of each other
-    playing                   connects them
-    cli                       one command per file
-
-This module is the interface for users; the package itself does not import it. Its names are imported on first
-use, so a command that needs few of them starts in half the time.
+Programs import what stands in `__all__` here and in `flagfall.agents`, `environments`, `tasks`, `testing`,
+`timing` and `tournament`; all else may change. Names are imported on first use, so a command that needs few
+of them starts in half the time. The package itself does not import this module.
 """
 
-# `from __future__ import annotations` is a real import too, so it may not stand before these lines.
-import sys
+__all__ = [
+    "Agent",
+    "AgentFault",
+    "Briefing",
+    "ElapsedTimer",
+    "FlagfallError",
+    "HostFault",
+    "Journal",
+    "LogSink",
+    "MatchResult",
+    "Outcome",
+    "Seat",
+    "StepResult",
+    "Task",
+    "TaskSampler",
+    "TimeControl",
+    "TrackTimes",
+    "Turns",
+    "UsageError",
+    "Verification",
+    "VirtualClock",
+    "configure_logging",
+    "events",
+    "iter_turns",
+    "play",
+    "play_track",
+    "read_journal",
+    "read_turns",
+    "run",
+    "show",
+    "verify",
+    "with_state_observation",
+]
 
-if (
-    sys.argv[:1] == ["-m"]  # Python is looking for the program to run
-    and any(word == "flagfall" or word.endswith("mflagfall") for word in sys.orig_argv)
-    and not sys.flags.safe_path
-):
-    # `python -m` puts the working directory before all installed modules: a file `json.py` beside a journal
-    # would be executed instead of the standard one. Modules named on the command line are still found.
-    del sys.path[0]
+from flagfall.lazy_names import lazy_names
 
-TYPE_CHECKING = False  # importing `typing` takes longer than this file, and a signal may arrive meanwhile
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from flagfall import events
+    from flagfall.agents.agent import Agent
+    from flagfall.errors import AgentFault, FlagfallError, HostFault, UsageError
+    from flagfall.gvgai.play_track import TrackTimes, play_track
+    from flagfall.gvgai.state_decorator import with_state_observation
+    from flagfall.kernel.hosting import Briefing
+    from flagfall.kernel.outcomes import MatchResult, Outcome, StepResult
+    from flagfall.kernel.seat import Seat
+    from flagfall.playing import play, run
+    from flagfall.recording.journal.reader import read_journal
+    from flagfall.recording.journal.writer import Journal
+    from flagfall.recording.log_setup import configure_logging
+    from flagfall.recording.log_sink import LogSink
+    from flagfall.recording.turn_columns import Turns, iter_turns, read_turns
+    from flagfall.recording.verify import Verification, verify
+    from flagfall.tasks.task import Task, TaskSampler
+    from flagfall.timing.clocks import VirtualClock
+    from flagfall.timing.control import TimeControl
+    from flagfall.timing.elapsed_timer import ElapsedTimer
+    from flagfall.viewer.notebook import show
 
-    from flagfall.agents import Agent as Agent
-    from flagfall.agents import Briefing as Briefing
-    from flagfall.agents import Seat as Seat
-    from flagfall.errors import AgentFault as AgentFault
-    from flagfall.errors import FlagfallError as FlagfallError
-    from flagfall.errors import HostFault as HostFault
-    from flagfall.errors import UsageError as UsageError
-    from flagfall.kernel.outcomes import MatchResult as MatchResult
-    from flagfall.playing import play as play
-    from flagfall.playing import run as run
-    from flagfall.tasks import Outcome as Outcome
-    from flagfall.tasks import StepResult as StepResult
-    from flagfall.tasks import Task as Task
-    from flagfall.tasks import TaskSampler as TaskSampler
-    from flagfall.timing import ElapsedTimer as ElapsedTimer
-    from flagfall.timing import TimeControl as TimeControl
-    from flagfall.timing import VirtualClock as VirtualClock
-
-_HOMES = {
-    "Agent": "flagfall.agents",
-    "Briefing": "flagfall.agents",
-    "Seat": "flagfall.agents",
-    "AgentFault": "flagfall.errors",
-    "FlagfallError": "flagfall.errors",
-    "HostFault": "flagfall.errors",
-    "UsageError": "flagfall.errors",
-    "MatchResult": "flagfall.kernel.outcomes",
-    "play": "flagfall.playing",
-    "run": "flagfall.playing",
-    "Outcome": "flagfall.tasks",
-    "StepResult": "flagfall.tasks",
-    "Task": "flagfall.tasks",
-    "TaskSampler": "flagfall.tasks",
-    "ElapsedTimer": "flagfall.timing",
-    "TimeControl": "flagfall.timing",
-    "VirtualClock": "flagfall.timing",
-}
-"""The module that defines each name."""
-
-
-from flagfall.gymnasium_hook import register_with_gymnasium  # noqa: E402 - see above
-
-register_with_gymnasium()
-
-
-def __getattr__(name: str) -> "Any":
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - see above
-
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "flagfall.agents.agent": "Agent",
+        "flagfall.errors": "AgentFault FlagfallError HostFault UsageError",
+        "flagfall.events": "events",
+        "flagfall.gvgai.play_track": "TrackTimes play_track",
+        "flagfall.gvgai.state_decorator": "with_state_observation",
+        "flagfall.kernel.hosting": "Briefing",
+        "flagfall.kernel.outcomes": "MatchResult Outcome StepResult",
+        "flagfall.kernel.seat": "Seat",
+        "flagfall.playing": "play run",
+        "flagfall.recording.journal.reader": "read_journal",
+        "flagfall.recording.journal.writer": "Journal",
+        "flagfall.recording.log_setup": "configure_logging",
+        "flagfall.recording.log_sink": "LogSink",
+        "flagfall.recording.turn_columns": "Turns iter_turns read_turns",
+        "flagfall.recording.verify": "Verification verify",
+        "flagfall.tasks.task": "Task TaskSampler",
+        "flagfall.timing.clocks": "VirtualClock",
+        "flagfall.timing.control": "TimeControl",
+        "flagfall.timing.elapsed_timer": "ElapsedTimer",
+        "flagfall.viewer.notebook": "show",
+    },
+)
+del TYPE_CHECKING, lazy_names

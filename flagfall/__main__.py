@@ -4,7 +4,13 @@ During the imports there is nothing to clean up, so a signal ends the program at
 From the start of a command on, `flagfall.cli.console.signals` handles signals.
 """
 
-from __future__ import annotations
+# `from __future__ import annotations` is a real import too, so it may not stand before these lines.
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # `python -m` puts the working directory before all installed modules: a file `json.py` beside a journal
+    # would be executed instead of the standard one. Modules named on the command line are still found.
+    del sys.path[0]
 
 __all__ = ["entry"]
 
@@ -16,7 +22,6 @@ _SIGNALLED = 128
 try:
     import atexit
     import signal
-    import sys
 
     TYPE_CHECKING = False
     if TYPE_CHECKING:
@@ -27,13 +32,13 @@ try:
 
     _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-    def _leave(number: int, _frame: FrameType | None) -> None:
+    def _leave(number: int, _frame: "FrameType | None") -> None:
         os._exit(_SIGNALLED + number)
 
-    def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    def _interrupt(_number: int, _frame: "FrameType | None") -> None:
         signal.raise_signal(signal.SIGINT)
 
-    def _repeat(unraisable: sys.UnraisableHookArgs) -> None:
+    def _repeat(unraisable: "sys.UnraisableHookArgs") -> None:
         """Repeat a Ctrl-C raised in a callback, such as one of the import system, where Python drops it."""
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)

@@ -18,7 +18,7 @@ BASE = {
     "module_aliases",
     "code_loader",
     "option_text",
-    "gymnasium_hook",
+    "lazy_names",
     "timing",
     "kernel.channels",
     "kernel",
@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "module_aliases": set(),
     "code_loader": {"errors"},
     "option_text": {"errors"},
-    "gymnasium_hook": {"environments"},
+    "lazy_names": set(),
     "events": set(),
     "timing": {"errors", "events"},
     "kernel.channels": {"errors", "events", "timing"},
@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "tasks": BASE | {"configfile"},
     "agents": BASE,
     "recording": BASE,
-    "environments": {"errors", "events", "kernel", "tasks"},
+    "environments": {"errors", "events", "lazy_names", "kernel", "tasks"},
     "gvgai": BASE | {"tasks", "agents", "recording", "playing"},
     "testing": BASE | {"tasks", "agents"},
     "playing": BASE | {"tasks", "agents", "recording"},
@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "viewer": BASE | {"tasks", "agents", "recording", "playing", "tournament"},
     "cli": BASE
     | {"configfile", "tasks", "agents", "recording", "testing", "playing", "gvgai", "tournament", "viewer"},
-    "": BASE | {"tasks", "agents", "recording", "playing"},
+    "": BASE | {"tasks", "agents", "recording", "playing", "gvgai", "viewer"},
 }
 
 PURE_FOLDERS = ["configfile", "tasks", "tournament/formats", "tournament/stats"]

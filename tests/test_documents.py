@@ -1,10 +1,13 @@
-"""Paths, modules and links that the documents name exist."""
+"""Paths, modules and links that the documents name exist, and users are shown public names alone."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -17,6 +20,16 @@ PAGES = [
     ROOT / "benchmarks" / "README.md",
 ]
 
+INNER_PAGES = [
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "benchmarks" / "README.md",
+    ROOT / "docs" / "architecture.md",
+]
+"""Pages for those who change flagfall, which name any module."""
+
+MOST_NAMES = 75
+"""Public names in all, each counted once."""
+
 MAPS = {ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"}
 """Pages that name files of the package by their path inside it, such as `kernel/seat.py`."""
 
@@ -25,7 +38,23 @@ PATH = re.compile(
 )
 SHORT_PATH = re.compile(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`")
 DOTTED = re.compile(r"(?<![\w./:-])flagfall(?:\.[A-Za-z_]\w*)+")
-IMPORT = re.compile(r"^from (flagfall[\w.]*) import ([\w, ]+)$", flags=re.MULTILINE)
+IMPORT = re.compile(r"^ *from (flagfall[\w.]*) import (\([^)]*\)|[\w, ]+)", flags=re.MULTILINE)
+
+FACADE = {
+    name: import_module(name)
+    for name in (
+        "flagfall",
+        "flagfall.agents",
+        "flagfall.environments",
+        "flagfall.tasks",
+        "flagfall.testing",
+        "flagfall.timing",
+        "flagfall.tournament",
+    )
+}
+"""The modules that programs import from."""
+
+PROGRAMS = [*sorted((ROOT / "examples").rglob("*.py")), *sorted((PACKAGE / "cli" / "templates").iterdir())]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`]*`", flags=re.DOTALL)
 TREE_ROW = re.compile(r"^( +)([a-z_0-9]+(?:/|\.py))")
@@ -40,6 +69,23 @@ def resolves(dotted: str) -> bool:
         path = path / names.pop(0)
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return not names or re.search(rf"\b{names[0]}\b", source.read_text()) is not None
+
+
+def named(text: str) -> set[str]:
+    """Return all names of the package that a text has, with their modules."""
+    imported = {
+        f"{module}.{name.split()[0]}"
+        for module, names in IMPORT.findall(text)
+        for name in re.findall(r"\w[\w ]*", names)
+    }
+    return imported | set(DOTTED.findall(text))
+
+
+def is_public(dotted: str) -> bool:
+    """Return True for a module of `FACADE`, a name in its `__all__`, and what follows such a name."""
+    place = max((name for name in FACADE if f"{dotted}.".startswith(f"{name}.")), key=len)
+    name = dotted.removeprefix(place).removeprefix(".").partition(".")[0]
+    return not name or name in FACADE[place].__all__
 
 
 def tree_paths(text: str) -> Iterator[str]:
@@ -72,13 +118,37 @@ def test_paths_exist(page: Path) -> None:
     assert not missing, f"{page.name} names paths that do not exist: {missing}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", INNER_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_modules_and_their_names_exist(page: Path) -> None:
-    text = page.read_text()
-    names = DOTTED.findall(text)
-    names += [f"{module}.{name}" for module, line in IMPORT.findall(text) for name in line.split(", ")]
-    missing = [name for name in names if not resolves(name)]
+    missing = [name for name in named(page.read_text()) if not resolves(name)]
     assert not missing, f"{page.name} names modules that do not exist: {missing}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*(page for page in PAGES if page not in INNER_PAGES), *PROGRAMS],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_users_are_shown_nothing_but_public_names(page: Path) -> None:
+    deeper = [name for name in named(page.read_text()) if not is_public(name)]
+    assert not deeper, f"{page.name} names what programs must not rely on: {deeper}"
+
+
+def test_the_public_names_are_few_and_what_their_types_say() -> None:
+    assert len({name for module in FACADE.values() for name in module.__all__}) <= MOST_NAMES
+    for module in FACADE.values():
+        assert module.__file__ is not None
+        homes = {
+            alias.name: node.module
+            for node in ast.walk(ast.parse(Path(module.__file__).read_text()))
+            if isinstance(node, ast.ImportFrom) and node.module is not None
+            for alias in node.names
+        }
+        for name in module.__all__:
+            value = getattr(module, name)
+            home = homes.get(name)  # none for what the module defines itself
+            assert home in {None, "flagfall"} or value is getattr(import_module(str(home)), name)
+            assert home == "flagfall" or not isinstance(value, ModuleType), f"{name} is hidden by a module"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -107,5 +177,8 @@ def test_a_wrong_name_would_be_noticed() -> None:
     assert resolves("flagfall.kernel.match.play_match")
     assert not resolves("flagfall.kernel.match.no_such_function")
     assert not resolves("flagfall.no_such_module")
+    assert is_public("flagfall.tasks.Task.reset")
+    assert not any(map(is_public, named("from flagfall.kernel.seat import (\n    Seat,\n)\n")))
+    assert not is_public("flagfall.tasks.catalog.make_task")
     assert list(tree_paths("```\nflagfall/\n  a/\n    b.py  text\n  c.py\n```\n")) == ["a/", "a/b.py", "c.py"]
     assert not list(ROOT.glob("flagfall/no_such.py"))

@@ -1,8 +1,52 @@
 """Agents: their kinds, samples, and the hosts that run them."""
 
-from __future__ import annotations
+__all__ = [
+    "HUMANS",
+    "Agent",
+    "Briefing",
+    "Isolation",
+    "JoinPolicy",
+    "LanguageModel",
+    "Limits",
+    "ModelOptions",
+    "RemoteLearnerHost",
+    "Seat",
+    "host_agent",
+    "open_series",
+]
 
-from flagfall.agents.agent import Agent as Agent
-from flagfall.agents.samples.registry import SAMPLES as SAMPLES
-from flagfall.kernel.hosting import Briefing as Briefing
-from flagfall.kernel.seat import Seat as Seat
+from flagfall.lazy_names import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flagfall.agents.agent import Agent
+    from flagfall.agents.connections.listening import open_series
+    from flagfall.agents.hosts.registry import host_agent
+    from flagfall.agents.human.registry import HUMANS
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.agents.process.limits import Limits
+    from flagfall.agents.samples.language_model import LanguageModel
+    from flagfall.agents.samples.llm.options import ModelOptions
+    from flagfall.agents.wire.admission import JoinPolicy
+    from flagfall.agents.zmq.host import RemoteLearnerHost
+    from flagfall.kernel.hosting import Briefing
+    from flagfall.kernel.seat import Seat
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "flagfall.agents.agent": "Agent",
+        "flagfall.agents.connections.listening": "open_series",
+        "flagfall.agents.hosts.registry": "host_agent",
+        "flagfall.agents.human.registry": "HUMANS",
+        "flagfall.agents.process.isolation": "Isolation",
+        "flagfall.agents.process.limits": "Limits",
+        "flagfall.agents.samples.language_model": "LanguageModel",
+        "flagfall.agents.samples.llm.options": "ModelOptions",
+        "flagfall.agents.wire.admission": "JoinPolicy",
+        "flagfall.agents.zmq.host": "RemoteLearnerHost",
+        "flagfall.kernel.hosting": "Briefing",
+        "flagfall.kernel.seat": "Seat",
+    },
+)
+del TYPE_CHECKING, lazy_names

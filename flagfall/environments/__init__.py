@@ -1,24 +1,51 @@
 """Tasks under other interfaces: Gymnasium, PettingZoo, and the dictionaries of `embodied`.
 
-Importing this package registers its ids with Gymnasium. `import flagfall` does that, before or after
-Gymnasium is imported:
+Importing this package registers its ids with Gymnasium, which since version 1.0 loads no entry points of
+installed packages:
 
-    import flagfall, gymnasium
+    import gymnasium, flagfall.environments
 
-    gymnasium.register_envs(flagfall)  # does nothing; it shows readers and linters why flagfall is imported
+    gymnasium.register_envs(flagfall.environments)  # does nothing; it shows why the package is imported
     env = gymnasium.make("flagfall/VGDL-v0", game="windfall")
 
-So does `gymnasium.make("flagfall.environments:flagfall/LangRoom-v0")`. (Since version 1.0 Gymnasium no longer
-loads entry points of installed packages, so an import is required.)
+`gymnasium.make("flagfall.environments:flagfall/LangRoom-v0")` imports it by itself.
 """
 
 from __future__ import annotations
 
-__all__ = ["register_envs"]
+__all__ = [
+    "EmbodiedLangRoom",
+    "ProcessVectorEnv",
+    "TaskAECEnv",
+    "TaskEnv",
+    "TaskParallelEnv",
+    "make_process_vec",
+    "register_envs",
+]
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
+
+from flagfall.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from flagfall.environments.embodied_env import EmbodiedLangRoom
+    from flagfall.environments.gymnasium_env import TaskEnv
+    from flagfall.environments.pettingzoo_aec import TaskAECEnv
+    from flagfall.environments.pettingzoo_env import TaskParallelEnv
+    from flagfall.environments.process_vector_env import ProcessVectorEnv, make_process_vec
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "flagfall.environments.embodied_env": "EmbodiedLangRoom",
+        "flagfall.environments.gymnasium_env": "TaskEnv",
+        "flagfall.environments.pettingzoo_aec": "TaskAECEnv",
+        "flagfall.environments.pettingzoo_env": "TaskParallelEnv",
+        "flagfall.environments.process_vector_env": "ProcessVectorEnv make_process_vec",
+    },
+)
 
 _IDS: Final[dict[str, dict[str, Any]]] = {
     "flagfall/CommAI-v0": {

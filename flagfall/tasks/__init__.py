@@ -1,12 +1,71 @@
 """Tasks, task samplers and task schedulers; one folder a family of tasks."""
 
-from __future__ import annotations
+__all__ = [
+    "AskTurns",
+    "CurriculumTask",
+    "GymnasiumTask",
+    "Outcome",
+    "RLStepResult",
+    "Sensor",
+    "SensorSuite",
+    "SequentialTaskScheduler",
+    "StepResult",
+    "Task",
+    "TaskSampler",
+    "TrackRules",
+    "TrackSetup",
+    "advance",
+    "dump",
+    "fork",
+    "load",
+    "load_config",
+    "make_task",
+    "pettingzoo_task",
+    "prepare_locals_for_super",
+    "rebuild",
+    "state_key",
+]
 
-from flagfall.kernel.outcomes import Outcome as Outcome
-from flagfall.kernel.outcomes import StepResult as StepResult
-from flagfall.tasks.sensors import Sensor as Sensor
-from flagfall.tasks.sensors import SensorSuite as SensorSuite
-from flagfall.tasks.sensors import prepare_locals_for_super as prepare_locals_for_super
-from flagfall.tasks.task import RLStepResult as RLStepResult
-from flagfall.tasks.task import Task as Task
-from flagfall.tasks.task import TaskSampler as TaskSampler
+from flagfall.lazy_names import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flagfall.kernel.outcomes import Outcome, StepResult
+    from flagfall.kernel.roles import AskTurns
+    from flagfall.tasks.adapters.gymnasium import GymnasiumTask
+    from flagfall.tasks.adapters.pettingzoo import pettingzoo_task
+    from flagfall.tasks.building import rebuild
+    from flagfall.tasks.catalog import make_task
+    from flagfall.tasks.configs.files import load_config
+    from flagfall.tasks.curriculum_task import CurriculumTask
+    from flagfall.tasks.schedulers import SequentialTaskScheduler
+    from flagfall.tasks.sensors import Sensor, SensorSuite, prepare_locals_for_super
+    from flagfall.tasks.task import RLStepResult, Task, TaskSampler
+    from flagfall.tasks.vgdl.engine.cycle import advance
+    from flagfall.tasks.vgdl.engine.lifecycle import fork
+    from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
+    from flagfall.tasks.vgdl.learning_track import TrackRules
+    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "flagfall.kernel.outcomes": "Outcome StepResult",
+        "flagfall.kernel.roles": "AskTurns",
+        "flagfall.tasks.adapters.gymnasium": "GymnasiumTask",
+        "flagfall.tasks.adapters.pettingzoo": "pettingzoo_task",
+        "flagfall.tasks.building": "rebuild",
+        "flagfall.tasks.catalog": "make_task",
+        "flagfall.tasks.configs.files": "load_config",
+        "flagfall.tasks.curriculum_task": "CurriculumTask",
+        "flagfall.tasks.schedulers": "SequentialTaskScheduler",
+        "flagfall.tasks.sensors": "Sensor SensorSuite prepare_locals_for_super",
+        "flagfall.tasks.task": "RLStepResult Task TaskSampler",
+        "flagfall.tasks.vgdl.engine.cycle": "advance",
+        "flagfall.tasks.vgdl.engine.lifecycle": "fork",
+        "flagfall.tasks.vgdl.engine.serialization": "dump load state_key",
+        "flagfall.tasks.vgdl.learning_track": "TrackRules",
+        "flagfall.tasks.vgdl.learning_track_setup": "TrackSetup",
+    },
+)
+del TYPE_CHECKING, lazy_names

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from flagfall.testing.agent_contract import check_agent as check_agent
-from flagfall.testing.channel_contract import check_channel as check_channel
-from flagfall.testing.scheduler_contract import check_scheduler as check_scheduler
-from flagfall.testing.task_contract import check_task as check_task
+__all__ = ["check_agent", "check_channel", "check_scheduler", "check_task"]
+
+from flagfall.testing.agent_contract import check_agent
+from flagfall.testing.channel_contract import check_channel
+from flagfall.testing.scheduler_contract import check_scheduler
+from flagfall.testing.task_contract import check_task

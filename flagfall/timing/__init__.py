@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["ElapsedTimer", "TimeControl", "VirtualClock"]
+
 from flagfall.timing.budget import Budget as Budget
 from flagfall.timing.clocks import NowNs as NowNs
 from flagfall.timing.clocks import VirtualClock as VirtualClock

@@ -10,7 +10,7 @@ points for its place on each task.
 
 from __future__ import annotations
 
-__all__ = ["Standings", "standings", "standings_of"]
+__all__ = ["Standings", "compute_standings", "standings_of"]
 
 from typing import Any
 
@@ -60,7 +60,7 @@ class Standings:
         return data
 
 
-def standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
+def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
     """Return the standings of a tournament.
 
     Args:
@@ -99,7 +99,7 @@ def standings_of(
         sprt: state of the sequential test.
         over: no match is left to play.
         noted: sums of what agents noted.
-        resamples: see `standings`.
+        resamples: see `compute_standings`.
     """
     table = AgentTable(plan, results, resamples)
     keys: RankKeys = {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}

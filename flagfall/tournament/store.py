@@ -36,9 +36,8 @@ from flagfall.tournament.database import DAMAGES, DamagedStore, OpenedToRead, op
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.noted import NotedSum, put_noted, read_noted, stored_sums
-from flagfall.tournament.plan.fingerprint import changes, plan_facts
+from flagfall.tournament.plan.fingerprint import changes, plan_facts, plan_of_facts
 from flagfall.tournament.plan.former_presets import as_begun
-from flagfall.tournament.plan.from_facts import plan_of_facts
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
 

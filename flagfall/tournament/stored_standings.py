@@ -44,7 +44,7 @@ class StoredResults:
 
         Args:
             plan: the plan of the tournament.
-            resamples: see `flagfall.tournament.standings.standings`.
+            resamples: see `flagfall.tournament.standings.compute_standings`.
         """
         return standings_of(
             plan,
@@ -90,7 +90,7 @@ def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RES
     Args:
         store: the store of the tournament.
         plan: its plan.
-        resamples: see `flagfall.tournament.standings.standings`.
+        resamples: see `flagfall.tournament.standings.compute_standings`.
 
     Raises:
         DamagedStore: a record cannot be read, or is not a match of the plan.

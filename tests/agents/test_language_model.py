@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from flagfall import Journal, read_journal
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation
@@ -28,7 +29,6 @@ from flagfall.events import TurnPlayed
 from flagfall.kernel.notes import LEFT_OUT
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import play
-from flagfall.recording import Journal, read_journal
 from tests.fakes import CountTask, Played, play_here
 
 SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test

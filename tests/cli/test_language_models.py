@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from flagfall import read_turns
 from flagfall.agents.samples.llm.options import KEY, MODEL, URL
-from flagfall.recording import read_turns
 
 SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import structlog
 
+from flagfall import read_turns
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
-from flagfall.recording import read_turns
 from tests.cli.conftest import FLAGFALL
 
 SINKS = """

@@ -1,9 +1,10 @@
-"""Ids of flagfall in Gymnasium: registered by `import flagfall`, with defaults, for libraries that exist."""
+"""Ids of flagfall in Gymnasium, with defaults, for libraries that exist."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import gymnasium
 import numpy as np
@@ -15,21 +16,39 @@ from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.game_files import game_ids
 
 
-@pytest.mark.parametrize("first", ["flagfall, gymnasium", "gymnasium, flagfall"])
-def test_importing_flagfall_is_enough(first: str) -> None:
+@pytest.mark.parametrize(
+    ("imported", "env_id"),
+    [
+        ("flagfall.environments, gymnasium", "flagfall/VGDL-v0"),
+        ("gymnasium, flagfall.environments", "flagfall/VGDL-v0"),
+        ("gymnasium", "flagfall.environments:flagfall/VGDL-v0"),
+    ],
+)
+def test_an_import_registers_the_ids_and_an_id_can_name_it(imported: str, env_id: str) -> None:
     program = f"""
-import {first}
-gymnasium.register_envs(flagfall)
-env = gymnasium.make("flagfall/VGDL-v0")
+import {imported}
+env = gymnasium.make({env_id!r})
 print(env.unwrapped.task.id, env.unwrapped.get_action_meanings()[0])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "vgdl:windfall#0:observation=planes NOOP\n"), done.stderr
 
 
-def test_flagfall_alone_does_not_import_gymnasium() -> None:
-    program = "import sys, flagfall; flagfall.TimeControl; sys.exit('gymnasium' in sys.modules)"
+def test_flagfall_alone_neither_imports_gymnasium_nor_waits_for_it() -> None:
+    program = """
+import sys
+before = sys.meta_path[:], sys.path[:]
+import flagfall
+flagfall.TimeControl
+assert before == (sys.meta_path, sys.path)
+assert "gymnasium" not in sys.modules
+"""
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_entry_point_registers_the_ids() -> None:
+    (found,) = entry_points(group="gymnasium.envs", name="flagfall")
+    assert found.load() is flagfall.environments.register_envs
 
 
 def test_each_game_has_an_id() -> None:

@@ -15,12 +15,12 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 import flagfall.environments
 from examples.grid_goals import GridWorld, ReachFlag
+from flagfall import read_journal
 from flagfall.environments.commai_env import SHOWN_STEPS, CommAIEnv, Dialogue
 from flagfall.environments.gymnasium_env import TaskEnv, own_copy
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.playing import run
-from flagfall.recording import read_journal
 from flagfall.tasks import StepResult, Task
 from flagfall.tasks.adapters.gymnasium import GymnasiumTask
 from flagfall.tasks.catalog import make_task

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from flagfall import read_journal
 from flagfall.events import ReplyDropped
 from flagfall.playing import run
-from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from tests.fuzz.unruly_agents import play_and_verify

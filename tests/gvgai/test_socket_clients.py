@@ -38,9 +38,9 @@ from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.plan.parser import parse_plan
-from flagfall.tournament.records import MatchSpec
+from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Attempt
-from flagfall.tournament.run.match import play_attempt
+from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.store import Store
 from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game
@@ -209,7 +209,10 @@ def test_client_over_pipes_plays_in_a_plan(tmp_path):
     for folder in (RUNNING, JOURNALS):
         (tmp_path / folder).mkdir()
     spec = MatchSpec(id="m", task=plan.tasks[0].name, entrants=("old",), seed=1)
-    record = play_attempt(plan, Attempt(spec), tmp_path)
+    records = []
+    play_attempts(plan, [Attempt(spec)], tmp_path, lambda record, _seconds: records.append(record))
+    (record,) = records
+    assert isinstance(record, MatchRecord)
     assert (record.status, record.seats[0].fell, record.solved) == ("played", None, 1)
 
 

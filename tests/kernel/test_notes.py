@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from flagfall import read_journal, verify
 from flagfall.events import TurnPlayed
 from flagfall.kernel.notes import LEFT_OUT, MAX_NOTE_BYTES, MAX_NOTES_BYTES, MAX_SUMS
 from flagfall.playing import run
-from flagfall.recording import read_journal, verify
 from flagfall.tasks.building import rebuild
 
 NOTING = """

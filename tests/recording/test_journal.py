@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 import trio
 
+from flagfall import Journal, read_journal
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, MatchStarted, SeatDisqualified, StallSeen, TurnPlayed
 from flagfall.kernel.dispatcher import HELD_TURNS
-from flagfall.recording import Journal, JournalTruncated, read_journal
 from flagfall.recording.journal import file, writer
 from flagfall.recording.journal import format as layout
 from flagfall.recording.journal.disk_thread import disk
 from flagfall.recording.journal.format import BATCH_BYTES
+from flagfall.recording.journal.reader import JournalTruncated
 from flagfall.timing import VirtualClock
 
 NAMES = ["match.jsonl", "match.jsonl.zst"]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import flagfall
+from flagfall import read_journal
 from flagfall.events import TurnPlayed
 from flagfall.kernel.outcomes import StepResult
-from flagfall.recording import read_journal
 from flagfall.recording.journal.digests import MAX_KEPT_BYTES, Digest, kept
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify

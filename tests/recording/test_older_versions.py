@@ -19,8 +19,8 @@ from typing import Any, get_args
 import pytest
 import zstandard
 
+from flagfall import read_journal
 from flagfall.events import SeatDisqualified, TurnPlayed, Verdict
-from flagfall.recording import read_journal
 from flagfall.recording.journal.reader import JournalTruncated
 from flagfall.terminal_text import counted
 from tests.command_line import Ended, call_main

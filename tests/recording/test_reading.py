@@ -2,9 +2,10 @@ import json
 
 import pytest
 
+from flagfall import Journal, read_journal
 from flagfall.errors import UsageError
 from flagfall.events import SCHEMA, Event, TurnPlayed
-from flagfall.recording import Journal, JournalError, JournalTruncated, read_journal
+from flagfall.recording.journal.reader import JournalError, JournalTruncated
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ import attrs
 import pytest
 
 import flagfall
-from flagfall import playing
+from flagfall import playing, read_journal
 from flagfall.kernel.roles import SchedulerRole
-from flagfall.recording import read_journal
 from flagfall.recording.verify import Verification, verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.commai.mini.examples import MINI_SETS, make_example

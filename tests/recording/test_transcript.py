@@ -1,12 +1,12 @@
 import pytest
 import trio
 
+from flagfall import Journal, read_journal
 from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.samples.basic import MemorizingAgent
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event
 from flagfall.kernel.match import play_match
-from flagfall.recording import Journal, read_journal
 from flagfall.recording.transcript import transcript
 from flagfall.recording.verify import verify
 from flagfall.tasks.commai.catalog import CATALOG

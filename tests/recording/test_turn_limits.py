@@ -73,7 +73,8 @@ class _Slow:
 def test_limits_are_those_of_a_match(tmp_path):
     agent, path = _Slow(), tmp_path / "match.jsonl"
     flagfall.run(["micro1"], agent, steps=5, clock="virtual", journal=path, time_control="1s+0.2s")
-    header, *events = flagfall.recording.read_journal(path)
+    header, *events = flagfall.read_journal(path)
+    assert isinstance(header, MatchStarted)
     limits = LimitsOfTurns(header)
     turns = [limits.take_turn(event) for event in events if type(event) is TurnPlayed]
     assert [of.soft_ns for of in turns] == agent.limits

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import trio
 
+from flagfall import Journal, read_journal
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, MatchEnded, TurnPlayed
 from flagfall.kernel.channels.arrays import restore_arrays
-from flagfall.recording import Journal, JournalError, read_journal
 from flagfall.recording.journal.format import encode
+from flagfall.recording.journal.reader import JournalError
 from flagfall.recording.verify import verify
 from flagfall.timing import VirtualClock
 

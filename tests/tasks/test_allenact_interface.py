@@ -27,12 +27,12 @@ from examples.grid_goals import (
     Walker,
     create_tasks,
 )
+from flagfall import read_journal
 from flagfall.agents.samples.basic import RandomAgent
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded
 from flagfall.module_aliases import module_aliases
 from flagfall.playing import run
-from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks import (
     RLStepResult,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from gymnasium.spaces import Discrete
 
-from flagfall.agents import SAMPLES
+from flagfall.agents.samples.registry import SAMPLES
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.catalog import make_task, task_ids
 from flagfall.tasks.scheduler_text import POLICIES, parse_policy

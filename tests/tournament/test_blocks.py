@@ -16,7 +16,7 @@ from flagfall.tournament.blocks.encoding import BlockError, decode_block, encode
 from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from flagfall.tournament.stats import elo
 from flagfall.tournament.stats.intervals import Interval
 from flagfall.tournament.store import Store
@@ -50,7 +50,7 @@ def test_tables_equal_those_computed_record_by_record(name: str, share: float) -
     plan = PLANS[name]
     records = results_of(plan, 7, share)
     played = played_of(plan, records)
-    found = standings(plan, records)
+    found = compute_standings(plan, records)
     kept = [pair for pair in played if not any(seat.fell == "late" for seat in pair[1].seats)]
     for rows, pairs in ((found.rows, played), (found.timeless, kept)):
         wanted = plain_rows(plan, pairs)
@@ -79,10 +79,10 @@ def test_tables_equal_those_computed_record_by_record(name: str, share: float) -
 
 def test_many_duels_are_rated_alike_counted_together_or_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = PLANS["round-robin"]
-    one_by_one = standings(plan, results_of(plan, 3, 1.0))
+    one_by_one = compute_standings(plan, results_of(plan, 3, 1.0))
     monkeypatch.setattr(elo, "_MANY_DUELS", 0)
     monkeypatch.setattr(elo, "_AT_A_TIME", 20)
-    together = standings(plan, results_of(plan, 3, 1.0))
+    together = compute_standings(plan, results_of(plan, 3, 1.0))
     for row, other in zip(one_by_one.rows, together.rows, strict=True):
         assert row.elo is not None
         assert other.elo is not None
@@ -143,7 +143,7 @@ def test_blocks_have_all_that_standings_need(name: str, share: float, tmp_path: 
         assert found is not None
         assert_equal_columns(found, columns_of(plan, played_of(plan, records)))
     store = Store(tmp_path)
-    assert stored_standings(store, plan) == standings(plan, records)
+    assert stored_standings(store, plan) == compute_standings(plan, records)
     assert [record.status for record in store.remarks()] == ["void"] * -(-len(records) // 5)
     store.close()
 
@@ -188,7 +188,7 @@ def test_damaged_blocks_are_not_used(tmp_path: Path, change: str) -> None:
     database.close()
     store = Store(tmp_path)
     assert store.columns(plan) is None
-    assert stored_standings(store, plan) == standings(plan, records)
+    assert stored_standings(store, plan) == compute_standings(plan, records)
     store.close()
 
 

@@ -20,7 +20,7 @@ import trio
 from flagfall.agents.process.supervisor import descendants
 from flagfall.tournament.plan.parser import load_plan
 from flagfall.tournament.run.api import run_tournament
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from flagfall.tournament.store import Store
 from tests.tournament.runs import (
     is_gone,
@@ -66,7 +66,7 @@ def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
     trio.run(partial(run_tournament, load_plan(plan), undisturbed))
     found, wanted = stored(disturbed), stored(undisturbed)
     assert found == wanted
-    assert standings(load_plan(plan), found) == standings(load_plan(plan), wanted)
+    assert compute_standings(load_plan(plan), found) == compute_standings(load_plan(plan), wanted)
     void = {name for name in journal_bytes(disturbed) if "void" in name}
     assert journal_bytes(disturbed) == journal_bytes(undisturbed)
     assert not void

@@ -17,7 +17,7 @@ import trio
 
 from flagfall.tournament.plan.parser import load_plan
 from flagfall.tournament.run.api import run_tournament
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from flagfall.tournament.store import Store
 from tests.tournament.runs import journal_bytes, plan_text, stored
 
@@ -119,7 +119,7 @@ def same_as_local(plan: Path, out: Path, local: Path) -> None:
     trio.run(partial(run_tournament, loaded, local))
     assert stored(out) == stored(local)
     assert journal_bytes(out) == journal_bytes(local)
-    assert standings(loaded, stored(out)) == standings(loaded, stored(local))
+    assert compute_standings(loaded, stored(out)) == compute_standings(loaded, stored(local))
 
 
 def test_ray_plays_the_same(tmp_path: Path) -> None:

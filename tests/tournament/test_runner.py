@@ -20,9 +20,9 @@ from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.api import open_tournament, run_tournament
 from flagfall.tournament.run.control_client import send_command
 from flagfall.tournament.run.engine import Attempt, WorkerLost, void_record
-from flagfall.tournament.run.match import play_attempt
+from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, STALL_ATTEMPTS, Run
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from tests.tournament.runs import is_heard, journal_bytes, small_plan, stored, until, workers_of
 
 
@@ -35,7 +35,7 @@ async def test_results_do_not_depend_on_how_many_are_played_at_a_time(tmp_path: 
     first = stored(tmp_path / "1")
     assert first == stored(tmp_path / "2") == stored(tmp_path / "8")
     assert journal_bytes(tmp_path / "1") == journal_bytes(tmp_path / "2") == journal_bytes(tmp_path / "8")
-    assert standings(plan, first) == standings(plan, stored(tmp_path / "8"))
+    assert compute_standings(plan, first) == compute_standings(plan, stored(tmp_path / "8"))
 
 
 async def test_journals_verify_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -131,10 +131,18 @@ class Disturbed:
             if self.why == "lost":
                 raise WorkerLost("it is gone")
             return void_record(spec, attempt.number, self.why)
-        return await trio.to_thread.run_sync(play_attempt, small_plan(2), attempt, self.folder)
+        return await trio.to_thread.run_sync(play_attempt, attempt, self.folder)
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+
+def play_attempt(attempt: Attempt, folder: Path) -> MatchRecord:
+    records = []
+    play_attempts(small_plan(2), [attempt], folder, lambda record, _seconds: records.append(record))
+    (record,) = records
+    assert isinstance(record, MatchRecord)
+    return record
 
 
 async def play_disturbed(folder: Path, why: str, times: int) -> tuple[list[MatchRecord], Disturbed]:

@@ -16,7 +16,7 @@ from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.scoring import POINTS, PointsRow, TaskRanking, rank_tasks, total_points
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from tests.tournament.fields import make_plan, task
 
 
@@ -144,12 +144,12 @@ def test_equal_agents_share_the_first_place(count):
 def test_standings_of_a_plan_rank_by_points():
     results = {agent: [Result(score=-float(place)) for place in each] for agent, each in EVEN.items()}
     plan, records = played(results)
-    rows = standings(plan, records, resamples=0).rows
+    rows = compute_standings(plan, records, resamples=0).rows
     expected = totals({agent: [-float(place) for place in each] for agent, each in EVEN.items()})
     assert [(row.agent, row.points, row.place) for row in rows] == [
         (row.agent, row.points, row.place) for row in expected
     ]
-    by_elo = standings(attrs.evolve(plan, scoring="ratings"), records, resamples=0).rows
+    by_elo = compute_standings(attrs.evolve(plan, scoring="ratings"), records, resamples=0).rows
     assert {row.points for row in by_elo} == {None}
 
 

@@ -11,7 +11,7 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Swiss
 from flagfall.tournament.model import SprtRule, Stop
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from flagfall.tournament.stats.time_histogram import TimeHistogram
 from tests.tournament.fields import (
     by_chance,
@@ -32,7 +32,7 @@ def row_of(rows, agent):
 def test_a_round_robin_is_ranked_and_counted():
     plan = make_plan(3, RoundRobin(), repeats=2)
     records, _ = play_all(plan, the_first_named_wins)
-    told = standings(plan, records)
+    told = compute_standings(plan, records)
     assert [(row.place, row.agent, row.wins, row.draws, row.losses) for row in told.rows] == [
         (1, "a0", 8, 0, 0),
         (2, "a1", 4, 0, 4),
@@ -55,7 +55,7 @@ def test_a_round_robin_is_ranked_and_counted():
 def test_who_is_as_good_shares_a_place():
     plan = make_plan(3, RoundRobin())
     records, _ = play_all(plan, lambda spec: record(spec, [0.5, 0.5]))
-    assert [row.place for row in standings(plan, records).rows] == [1, 1, 1]
+    assert [row.place for row in compute_standings(plan, records).rows] == [1, 1, 1]
 
 
 def test_agents_who_play_alone_are_compared_on_the_same_seed():
@@ -64,7 +64,7 @@ def test_agents_who_play_alone_are_compared_on_the_same_seed():
     records = {
         spec.id: record(spec, [scores[spec.entrants[0]][spec.round]]) for spec in schedule(plan).due({})
     }
-    told = standings(plan, records)
+    told = compute_standings(plan, records)
     shares = {row.agent: row.score.value for row in told.rows if row.score is not None}
     assert shares == {"a0": 0.375, "a1": 0.625, "a2": 0.5}
     assert {row.agent: row.score.value for row in told.tasks} == {"a0": 1.0, "a1": 4.0, "a2": 4.5}
@@ -76,7 +76,7 @@ def test_who_falls_alone_loses_whatever_it_was_paid():
     plan = make_plan(2, Benchmark(), task("alone", 1, names(2)))
     one, other = schedule(plan).due({})
     records = {one.id: record(one, [7.0], ["crashed"]), other.id: record(other, [-500.0])}
-    told = standings(plan, records)
+    told = compute_standings(plan, records)
     assert [(row.agent, row.wins) for row in told.rows] == [("a1", 1), ("a0", 0)]
 
 
@@ -88,7 +88,7 @@ def test_tasks_count_alike_however_often_they_are_played():
         spec.id: record(spec, [float(agent == winner[spec.task]) for agent in spec.entrants])
         for spec in schedule(plan).due({})
     }
-    assert [row.score.value for row in standings(plan, records).rows if row.score] == [0.5, 0.5]
+    assert [row.score.value for row in compute_standings(plan, records).rows if row.score] == [0.5, 0.5]
 
 
 def test_the_second_table_leaves_out_what_the_clock_decided():
@@ -102,7 +102,7 @@ def test_the_second_table_leaves_out_what_the_clock_decided():
             return record(spec, [0.0, 1.0], ["crashed", None])
         return record(spec, [0.5, 0.5])
 
-    told = standings(plan, {spec.id: play(spec) for spec in schedule(plan).due({})})
+    told = compute_standings(plan, {spec.id: play(spec) for spec in schedule(plan).due({})})
     late, crashed = row_of(told.rows, "a0"), row_of(told.rows, "a1")
     assert (late.fell, late.time_losses, late.crashes) == (1, 1, 0)
     assert (crashed.fell, crashed.time_losses, crashed.crashes) == (1, 0, 1)
@@ -132,7 +132,7 @@ def test_times_and_faults_of_all_matches_add_up():
             thinking=thinking.pairs(),
         )
         records[spec.id] = MatchRecord(id=spec.id, seats=(seat,))
-    (row,) = standings(plan, records).rows
+    (row,) = compute_standings(plan, records).rows
     assert (row.turns, row.late, row.illegal, row.dropped, row.over_ns) == (100, 1, 4, 6, 7)
     assert 49_000 <= row.think_p50_ns <= 49_000 * 33 / 32
     assert 98_000 <= row.think_p99_ns <= 98_000 * 33 / 32
@@ -142,10 +142,10 @@ def test_times_and_faults_of_all_matches_add_up():
 
 def test_swiss_and_knockout_rank_by_their_own_rules():
     swiss = make_plan(4, Swiss(rounds=2))
-    rows = standings(swiss, play_all(swiss, the_first_named_wins)[0]).rows
+    rows = compute_standings(swiss, play_all(swiss, the_first_named_wins)[0]).rows
     assert [(row.agent, row.points) for row in rows] == [("a0", 2), ("a1", 1), ("a2", 1), ("a3", 0)]
     knockout = make_plan(5, Knockout())
-    rows = standings(knockout, play_all(knockout, the_first_named_wins)[0]).rows
+    rows = compute_standings(knockout, play_all(knockout, the_first_named_wins)[0]).rows
     assert [row.points for row in rows] == [3, 2, 1, 1, 0]
     assert rows[0].agent == "a0"
 
@@ -158,7 +158,7 @@ def test_games_for_three_are_rated_by_openskill():
         best_first = sorted(spec.entrants)
         return record(spec, [1 - best_first.index(agent) / 2 for agent in spec.entrants])
 
-    told = standings(plan, {spec.id: play(spec) for spec in schedule(plan).due({})})
+    told = compute_standings(plan, {spec.id: play(spec) for spec in schedule(plan).due({})})
     assert [row.agent for row in told.rows] == list(names(4))
     assert all(row.elo is None for row in told.rows)
     skills = [row.skill.mu for row in told.rows if row.skill is not None]
@@ -170,7 +170,10 @@ def test_standings_depend_on_nothing_but_plan_and_records():
     plan = make_plan(5, RoundRobin(), repeats=3, anchor="a3")
     records, specs = play_all(plan, by_chance(5))
     shuffled = Random(1).sample(specs, k=len(specs))
-    one, other = standings(plan, records), standings(plan, {spec.id: records[spec.id] for spec in shuffled})
+    one, other = (
+        compute_standings(plan, records),
+        compute_standings(plan, {spec.id: records[spec.id] for spec in shuffled}),
+    )
     assert one == other
     elo = row_of(one.rows, "a3").elo
     assert elo is not None
@@ -184,16 +187,19 @@ def test_they_can_be_told_at_any_moment_and_as_plain_data():
     for spec in [None, *schedule(plan).due({})][:9]:
         if spec is not None:
             records[spec.id] = the_first_named_wins(spec)
-        told = standings(plan, records, resamples=0)
+        told = compute_standings(plan, records, resamples=0)
         data = json.loads(json.dumps(told.as_data()))
         assert data["rows"][0]["matches"] == len(records)
         assert data["sprt"]["decision"] is None
         assert not data["over"]
-        assert told == standings(plan, dict(records), resamples=0)
+        assert told == compute_standings(plan, dict(records), resamples=0)
 
 
 def test_a_match_that_nobody_knows_counts_for_nothing():
     plan = make_plan(2, RoundRobin())
     records, _ = play_all(plan, the_first_named_wins)
     stranger = attrs.evolve(records["r0-m0-g0"], id="r9-m0-g0")
-    assert standings(plan, records | {stranger.id: stranger}).rows == standings(plan, records).rows
+    assert (
+        compute_standings(plan, records | {stranger.id: stranger}).rows
+        == compute_standings(plan, records).rows
+    )

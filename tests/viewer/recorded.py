@@ -14,9 +14,8 @@ import numpy as np
 import trio
 from PIL import Image
 
-from flagfall import run
+from flagfall import read_journal, run
 from flagfall.events import Event, TurnPlayed
-from flagfall.recording import read_journal
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.rendering import with_pictures
 from flagfall.tasks.task import Task

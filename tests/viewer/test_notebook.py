@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pytest
 
-import flagfall.viewer
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import MatchResult, SeatReport, SeatStats
 from flagfall.playing import run
-from flagfall.tournament.standings import Standings, standings
-from flagfall.viewer import show
+from flagfall.tournament.standings import Standings, compute_standings
+from flagfall.viewer.notebook import show
 from tests.tournament.random_results import PLANS, results_of
 from tests.viewer.browser import check_accessibility
 from tests.viewer.tournaments import HOSTILE, renamed, store
@@ -36,7 +34,7 @@ def in_notebook(folder: Path, page: Page, *values: Any) -> Page:
 
 def some_standings(name: str) -> Standings:
     plan = renamed(PLANS["round-robin"], {"a1": name})
-    return standings(plan, results_of(plan, 2, 1.0))
+    return compute_standings(plan, results_of(plan, 2, 1.0))
 
 
 def test_a_result_shows_its_seats_and_tasks(tmp_path: Path, page: Page) -> None:
@@ -119,11 +117,3 @@ def test_what_cannot_be_shown_is_one_line(what: Any, line: str) -> None:
         show(what)
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_the_package_offers_show_and_nothing_that_is_not_there() -> None:
-    assert flagfall.viewer.show is show
-    assert {"show", "Shown"} <= set(dir(flagfall.viewer))
-    assert attrs.has(flagfall.viewer.Shown)
-    with pytest.raises(AttributeError, match="has no attribute 'display'"):
-        flagfall.viewer.display  # noqa: B018 - the access is what is tested

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import zstandard
 
+from flagfall import read_journal
 from flagfall.events import ON_TIME, StallSeen, TurnPlayed
-from flagfall.recording import read_journal
 from flagfall.recording.journal.format import encode
 from flagfall.recording.journal.reader import JournalError, JournalTruncated
 from flagfall.viewer.replay.chunk import chunk_of

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from flagfall import read_journal
 from flagfall.cli.runs.recorded_tasks import from_config
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.playing import run
-from flagfall.recording import read_journal
 from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task

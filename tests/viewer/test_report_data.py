@@ -23,11 +23,10 @@ from flagfall.tournament.formats.round_robin import RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.lock import Lock, is_held
 from flagfall.tournament.model import SprtRule, Stop, TournamentPlan
-from flagfall.tournament.plan.fingerprint import plan_facts
-from flagfall.tournament.plan.from_facts import plan_of_facts
+from flagfall.tournament.plan.fingerprint import plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.standings import standings
+from flagfall.tournament.standings import compute_standings
 from flagfall.viewer.report import comparisons, episodes, journals, matches
 from flagfall.viewer.report.data import report_data
 from flagfall.viewer.report.journals import JournalReader, journal_path
@@ -65,7 +64,7 @@ def test_standings_of_every_format_are_those_of_the_results(tmp_path: Path, name
         records = dict(list(records.items())[: len(records) // 3])
     folder = store(tmp_path, plan, records.values())
     data = data_of(folder)
-    stands = standings(plan, records)
+    stands = compute_standings(plan, records)
     wanted = json.loads(msgspec.json.encode(stands.as_data()))
     assert data["standings"] == wanted["rows"]
     assert data["sprt"] == wanted["sprt"]
@@ -118,7 +117,7 @@ def test_a_plan_is_read_from_its_facts_alone(name: str) -> None:
     made = plan_of_facts(plan.name, plan.seed, plan_facts(plan))
     records = results_of(plan, 5, 1.0)
     assert list(schedule(made).walk(records)) == list(schedule(plan).walk(records))
-    assert standings(made, records, resamples=0) == standings(plan, records, resamples=0)
+    assert compute_standings(made, records, resamples=0) == compute_standings(plan, records, resamples=0)
     assert {**plan_facts(plan), "seed": "0"}.items() >= {
         key: value for key, value in plan_facts(made).items() if "isolation" not in key and key != "seed"
     }.items()

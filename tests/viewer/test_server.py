@@ -170,6 +170,8 @@ async def test_a_refusal_is_one_clear_line(case: str):
         assert len(server.lines) == (case == "a page that fails")
 
 
+UPGRADE = b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+
 GARBAGE = {
     "no request": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello",
     "half a request": b"GET / HTTP/1.1\r\nHost: 127",
@@ -178,6 +180,8 @@ GARBAGE = {
     "two lengths": b"POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
     "no host": b"GET / HTTP/1.1\r\n\r\n",
     "lines without end": b"a" * 100_000,
+    "a WebSocket without a key": UPGRADE + b"\r\n",
+    "a WebSocket with a header that is not text": UPGRADE + b"Sec-WebSocket-Key: \xff\r\n\r\n",
 }
 
 
@@ -456,6 +460,17 @@ async def test_blanks_are_counted_over_the_parts_of_a_request():
         await trio.testing.wait_all_tasks_blocked()
         await stream.send_all(b" " * 200 + b"x\r\n\r\n")
         assert status(await read_all(stream)) == 400
+
+
+async def test_blanks_behind_a_request_end_the_connection_without_a_word():
+    async with pages() as (made, server):
+        stream = await connect(server.port)
+        await stream.send_all(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET / HTTP/1.1\r\n")
+        await until(lambda: made.hub.viewers == 1)
+        await stream.send_all(b"X:" + b" " * 400)
+        await read_all(stream)
+        await until(lambda: made.hub.viewers == 0)
+        assert server.lines == []
 
 
 def test_a_token_is_not_printed():

@@ -2,12 +2,13 @@
 
 A filter denies what an agent never needs and what has let processes out of sandboxes: tracing, mounting,
 namespaces, kernel keys, kernel modules, BPF, io_uring, and sockets of other families than Unix and IP. The
-choice follows the default profile of Docker. System calls newer than this table are denied, too, as if the
+choice follows the default profile of Docker. System calls newer than `_NEWEST` are denied, too, as if the
 kernel did not have them. Programs of another architecture than the machine's own (32-bit programs) are
 ended at their first system call: their numbers mean other calls. Calls of x32 do not exist.
 
-The numbers are constants of the kernel's interface; libseccomp, which resolves them by name, is not
-installed everywhere.
+`system_calls.txt` has a line for each call that a filter may deny: its name, and its numbers on x86_64 and on
+aarch64, `-` for none, from the kernel's `unistd.h`. They are constants of the kernel's interface; libseccomp,
+which resolves them by name, is not installed everywhere.
 """
 
 from __future__ import annotations
@@ -17,107 +18,19 @@ __all__ = ["compile_filter", "is_supported"]
 import errno
 import platform
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from flagfall.errors import UsageError
 
 _NEWEST: Final = 466
-"""The last system call that this table knows (`removexattrat`); the same number on both architectures."""
+"""The last system call that was considered (`removexattrat`); the same number on both architectures."""
 
 _AUDIT_ARCHITECTURES: Final[Mapping[str, int]] = MappingProxyType(
     {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 )
-
-_NUMBERS: Final[Mapping[str, tuple[int | None, int | None]]] = MappingProxyType(
-    {
-        "_sysctl": (156, None),
-        "acct": (163, 89),
-        "add_key": (248, 217),
-        "adjtimex": (159, 171),
-        "bpf": (321, 280),
-        "chroot": (161, 51),
-        "clock_adjtime": (305, 266),
-        "clock_settime": (227, 112),
-        "clone": (56, 220),
-        "clone3": (435, 435),
-        "create_module": (174, None),
-        "delete_module": (176, 106),
-        "fanotify_init": (300, 262),
-        "fcntl": (72, 25),
-        "finit_module": (313, 273),
-        "fsconfig": (431, 431),
-        "fsmount": (432, 432),
-        "fsopen": (430, 430),
-        "fspick": (433, 433),
-        "get_mempolicy": (239, 236),
-        "init_module": (175, 105),
-        "io_uring_enter": (426, 426),
-        "io_uring_register": (427, 427),
-        "io_uring_setup": (425, 425),
-        "ioctl": (16, 29),
-        "ioperm": (173, None),
-        "iopl": (172, None),
-        "kcmp": (312, 272),
-        "kexec_file_load": (320, 294),
-        "kexec_load": (246, 104),
-        "keyctl": (250, 219),
-        "listmount": (458, 458),
-        "lookup_dcookie": (212, 18),
-        "mbind": (237, 235),
-        "memfd_create": (319, 279),
-        "memfd_secret": (447, 447),
-        "migrate_pages": (256, 238),
-        "modify_ldt": (154, None),
-        "mount": (165, 40),
-        "mount_setattr": (442, 442),
-        "move_mount": (429, 429),
-        "move_pages": (279, 239),
-        "msgget": (68, 186),
-        "name_to_handle_at": (303, 264),
-        "nfsservctl": (180, 42),
-        "open_by_handle_at": (304, 265),
-        "open_tree": (428, 428),
-        "perf_event_open": (298, 241),
-        "personality": (135, 92),
-        "pidfd_getfd": (438, 438),
-        "pivot_root": (155, 41),
-        "prctl": (157, 167),
-        "process_madvise": (440, 440),
-        "process_vm_readv": (310, 270),
-        "process_vm_writev": (311, 271),
-        "ptrace": (101, 117),
-        "quotactl": (179, 60),
-        "quotactl_fd": (443, 443),
-        "reboot": (169, 142),
-        "request_key": (249, 218),
-        "sched_setaffinity": (203, 122),
-        "semget": (64, 190),
-        "set_mempolicy": (238, 237),
-        "set_mempolicy_home_node": (450, 450),
-        "setdomainname": (171, 162),
-        "sethostname": (170, 161),
-        "setsockopt": (54, 208),
-        "setns": (308, 268),
-        "settimeofday": (164, 170),
-        "shmget": (29, 194),
-        "socket": (41, 198),
-        "socketpair": (53, 199),
-        "statmount": (457, 457),
-        "swapoff": (168, 225),
-        "swapon": (167, 224),
-        "sysfs": (139, None),
-        "syslog": (103, 116),
-        "umount2": (166, 39),
-        "unshare": (272, 97),
-        "uselib": (134, None),
-        "userfaultfd": (323, 282),
-        "ustat": (136, None),
-        "vhangup": (153, 58),
-    }
-)
-"""System calls by name: their numbers on x86_64 and on aarch64, from the kernel's `unistd.h`."""
 
 _CONDITIONAL: Final = frozenset(
     {
@@ -204,16 +117,24 @@ def compile_filter(
         (_LOAD, 0, 0, _NUMBER_AT),
     ]
     program += [(_JUMP_GREATER, 0, 1, _NEWEST if sandbox else _X32 - 1), _fail(errno.ENOSYS)]
-    column = list(_AUDIT_ARCHITECTURES).index(machine)
-    for name, rule in _rules(sandbox=sandbox, cores=cores, shared_memory=shared_memory):
-        number = _NUMBERS[name][column]
-        if number is not None:
-            program += [(_JUMP_EQUAL, 0, len(rule), number), *rule]
+    numbers = _numbers(machine)
+    for name, rule in _rules(numbers, sandbox=sandbox, cores=cores, shared_memory=shared_memory):
+        if numbers[name].isdecimal():
+            program += [(_JUMP_EQUAL, 0, len(rule), int(numbers[name])), *rule]
     program.append(_allow())
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _rules(*, sandbox: bool, cores: bool, shared_memory: bool) -> Iterator[tuple[str, list[_Instruction]]]:
+def _numbers(machine: str) -> dict[str, str]:
+    """Return the numbers of system calls on a machine by name, `-` for a call that it does not have."""
+    column = 1 + list(_AUDIT_ARCHITECTURES).index(machine)
+    rows = map(str.split, Path(__file__).with_name("system_calls.txt").read_text("ascii").splitlines())
+    return {row[0]: row[column] for row in rows}
+
+
+def _rules(
+    names: Iterable[str], *, sandbox: bool, cores: bool, shared_memory: bool
+) -> Iterator[tuple[str, list[_Instruction]]]:
     """Yield system calls with the instructions that decide on them."""
     if cores:
         yield "sched_setaffinity", [_fail(errno.EPERM)]
@@ -225,7 +146,7 @@ def _rules(*, sandbox: bool, cores: bool, shared_memory: bool) -> Iterator[tuple
     if shared_memory:
         sizes = _none_of(2, _BUFFER_SIZES, _NOTHING_DONE)
         yield "setsockopt", [_argument(1), (_JUMP_EQUAL, 0, len(sizes), _SOL_SOCKET), *sizes, _allow()]
-    for name in sorted(_NUMBERS.keys() - _CONDITIONAL):
+    for name in sorted(set(names) - _CONDITIONAL):
         yield name, [_fail(errno.EPERM)]
     yield "clone3", [_fail(errno.ENOSYS)]  # its flags are in memory, where no filter looks; libc has `clone`
     yield "clone", [_argument(0), (_JUMP_BITS, 0, 1, _NAMESPACE_FLAGS), _fail(errno.EPERM), _allow()]

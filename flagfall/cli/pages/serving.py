@@ -77,11 +77,12 @@ class ServerOptions:
 
 def _check_installed() -> None:
     try:
-        import hypercorn
+        import h11
         import starlette
+        import wsproto
     except ImportError as error:
         raise UsageError("pages are served with the extra viewer: pip install 'flagfall[viewer]'") from error
-    del hypercorn, starlette
+    del h11, starlette, wsproto
 
 
 def serve_pages(

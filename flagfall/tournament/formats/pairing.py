@@ -1,12 +1,12 @@
 """Pairing of agents: the rounds of a round robin, and the cheapest pairs under constraints.
 
-A perfect matching of a graph pairs every vertex. `can_pair` decides by Edmonds' blossom algorithm whether one
-exists (J. Edmonds, "Paths, trees, and flowers", 1965).
+A perfect matching of a graph pairs every vertex. Edmonds' blossom algorithm decides whether one exists
+(J. Edmonds, "Paths, trees, and flowers", 1965).
 """
 
 from __future__ import annotations
 
-__all__ = ["can_pair", "circle_rounds", "pair_up"]
+__all__ = ["circle_rounds", "pair_up"]
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -69,15 +69,6 @@ def pair_up(
         pairs.append((agents[first], agents[partner]))
         del left[first], left[partner]
     return pairs
-
-
-def can_pair(graph: Graph) -> bool:
-    """Return whether a graph has a perfect matching.
-
-    Args:
-        graph: undirected: the neighbours of a vertex have it as their neighbour.
-    """
-    return _Matching(graph).match_all()
 
 
 class _Matching:

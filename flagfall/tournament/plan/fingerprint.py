@@ -1,26 +1,94 @@
-"""Fingerprint of a plan: every setting that a resumed run must share with the interrupted one."""
+"""Facts of a plan: every setting that a resumed run must share with the interrupted one, as stored with it.
+
+A plan for display is made from them alone. Reading the text of a plan looks for the files of agents and
+configurations that it names, which are not there when a results folder has been moved to another machine; a
+plan that a program made has no text at all. Nothing that the facts name is imported or opened.
+"""
 
 from __future__ import annotations
 
-__all__ = ["changes", "plan_facts"]
+__all__ = ["changes", "plan_facts", "plan_of_facts"]
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import attrs
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from flagfall.agents.process.isolation import Isolation
+from flagfall.configfile.converter import structure
+from flagfall.configfile.problems import Problems
+from flagfall.errors import UsageError
+from flagfall.kernel.seeding import MAX_SEED
 from flagfall.tasks.building import TaskSetup
+from flagfall.terminal_text import one_line
 from flagfall.timing import TimeControl
-from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.formats.registry import FORMATS
+from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
+from flagfall.tournament.model import (
+    MAX_REPEATS,
+    Format,
+    Output,
+    PlannedAgent,
+    PlannedTask,
+    Scoring,
+    SprtRule,
+    Stop,
+    TournamentPlan,
+)
 
 _FREE: Final = frozenset({"text", "jobs", "output", "name"})
 """Settings that affect neither the schedule nor the result of a match."""
 
-_TASKS: Final = "tasks."
-_SEATS: Final = ".seats"
+_MAX_REASON_CHARS: Final = 200
+_MAX_NAME_CHARS: Final = 1000
+"""Longest name of an agent or a task; plan files allow 80 characters, and programs that make plans any."""
+
+_Count = Annotated[int, Meta(ge=0)] | None
+_Rate = Annotated[float, Meta(gt=0.0, lt=0.5)]
+_StructT = TypeVar("_StructT", bound=Struct)
+
+
+class _Top(Struct, kw_only=True):
+    repeats: Annotated[int, Meta(ge=1, le=MAX_REPEATS)]
+    seeds: tuple[int, ...] = ()
+    clock: Literal["wall", "virtual"] = "wall"
+    anchor: str | None = None
+    scoring: Scoring = "ratings"
+
+
+class _Agent(Struct, kw_only=True):
+    spec: str
+    host: Any
+
+
+class _Task(Struct, kw_only=True):
+    tasks: Any
+    seats: Annotated[int, Meta(ge=1, le=9999)]
+    agents: tuple[str, ...]
+    scheduler: str | None = None
+    steps: _Count = None
+    tick_ns: _Count = None
+    score: Literal["result", "reward"] = "result"
+    last: _Count = None
+    seed: int | None = None
+
+
+class _Stop(Struct, kw_only=True):
+    matches: _Count = None
+    falls: _Count = None
+
+
+class _Sprt(Struct, kw_only=True):
+    agents: tuple[str, str]
+    elo0: float
+    elo1: float
+    alpha: _Rate
+    beta: _Rate
 
 
 def plan_facts(plan: TournamentPlan) -> dict[str, str]:
@@ -74,3 +142,102 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
         for place in places
         if not place.startswith(whole)
     ]
+
+
+def plan_of_facts(name: str, seed: int, facts: Mapping[str, str]) -> TournamentPlan:
+    """Return a plan for display; it cannot be played, because its tasks are only named.
+
+    Args:
+        name: title of the tournament.
+        seed: its root seed.
+        facts: see `plan_facts`; they may come from a damaged file.
+
+    Raises:
+        UsageError: the facts are not those of a plan.
+    """
+    try:
+        return _plan(name, seed, facts)
+    except (KeyError, TypeError, ValueError, RecursionError, UsageError, msgspec.MsgspecError) as error:
+        reason = one_line(str(error) or type(error).__name__, _MAX_REASON_CHARS)
+        raise UsageError(f"the stored plan cannot be read ({reason})") from error
+
+
+def _read(facts: Mapping[str, str], place: str, kind: type[_StructT]) -> _StructT:
+    """Return the settings whose paths begin with `place`."""
+    fields = [field for field in kind.__struct_fields__ if f"{place}{field}" in facts]
+    return msgspec.convert({field: json.loads(facts[f"{place}{field}"]) for field in fields}, kind)
+
+
+def _names(facts: Mapping[str, str], place: str) -> list[str]:
+    """Return the names of the entries of a table, such as `agents.`, in their order."""
+    found = [
+        key[len(place) : -len(".name")] for key in facts if key.startswith(place) and key.endswith(".name")
+    ]
+    if any(len(name) > _MAX_NAME_CHARS for name in found):
+        raise ValueError(f"a name in {place} is too long")
+    return [name for name in found if json.loads(facts[f"{place}{name}.name"]) == name]
+
+
+def _plan(name: str, seed: int, facts: Mapping[str, str]) -> TournamentPlan:
+    names = _names(facts, "agents.")
+    tasks = tuple(_task(facts, one, names) for one in _names(facts, "tasks."))
+    if not names or not tasks:
+        raise ValueError("no agents or no tasks")
+    top = _read(facts, "", _Top)
+    if not all(0 <= one <= MAX_SEED for one in top.seeds):
+        raise ValueError("seeds has what is no seed")
+    if top.seeds and len(top.seeds) != top.repeats:
+        raise ValueError(f"{len(top.seeds)} seeds for {top.repeats} repeats")
+    sprt = _sprt(facts, names) if "stop.sprt.agents" in facts else None
+    stop = Stop(sprt=sprt, **asdict(_read(facts, "stop.", _Stop)))
+    plan = TournamentPlan(
+        name=name,
+        agents=tuple(
+            PlannedAgent(name=one, **asdict(_read(facts, f"agents.{one}.", _Agent))) for one in names
+        ),
+        tasks=tasks,
+        format=_format(facts, names, tasks, stop),
+        seed=seed,
+        stop=stop,
+        output=Output(folder=Path()),
+        **asdict(top),
+    )
+    if most_matches(plan) > MAX_MATCHES:
+        raise ValueError("too many matches")
+    return plan
+
+
+def _task(facts: Mapping[str, str], name: str, names: Sequence[str]) -> PlannedTask:
+    place = f"tasks.{name}."
+    read = _read(facts, place, _Task)
+    if not set(read.agents) <= set(names) or len(set(read.agents)) < max(read.seats, len(read.agents)):
+        raise ValueError(f"{place}agents does not fit the agents")
+    ids = read.tasks if isinstance(read.tasks, list) else ()
+    read.tasks = tuple(one for one in ids if isinstance(one, str))
+    control = TimeControl.parse(facts[f"{place}control"])
+    return PlannedTask(name=name, control=control, **asdict(read))
+
+
+def _format(
+    facts: Mapping[str, str], names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop
+) -> Format:
+    form = {form.__name__: form for form in FORMATS.values()}[facts["format"]]
+    table = {
+        field.name: value
+        for field in attrs.fields(form)  # type: ignore[arg-type]  # every format is an attrs class
+        if (value := json.loads(facts[f"format.{field.name}"])) is not None
+    }
+    problems = Problems("the stored plan")
+    made = structure(table, form, ("format",), problems)
+    if made is not None:
+        made.check(names, tasks, stop, problems)
+    problems.raise_if_any()
+    assert made is not None
+    return made
+
+
+def _sprt(facts: Mapping[str, str], names: Sequence[str]) -> SprtRule:
+    rule = SprtRule(**asdict(_read(facts, "stop.sprt.", _Sprt)))
+    if set(rule.agents) != set(names) or rule.agents[0] == rule.agents[1] or not rule.elo0 < rule.elo1:
+        raise ValueError("stop.sprt is not a test of the agents")
+    return rule

@@ -6,7 +6,7 @@ share one, as long as each leaves it as it found it: making a loop costs as much
 
 from __future__ import annotations
 
-__all__ = ["play_attempt", "play_attempts", "play_here"]
+__all__ = ["play_attempts", "play_here"]
 
 import os
 import time
@@ -36,28 +36,6 @@ Report: TypeAlias = Callable[[Answer, float], None]
 """Takes the answer to an attempt, and the seconds that the attempt took."""
 
 
-def play_attempt(plan: TournamentPlan, attempt: Attempt, folder: Path) -> MatchRecord:
-    """Play one match; block until it is over.
-
-    Args:
-        plan: the plan of the tournament.
-        attempt: the attempt to play.
-        folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
-
-    Returns:
-        The record; void if a fault or a stall of the host affected the match.
-
-    Raises:
-        UsageError: the match cannot be played as planned.
-    """
-    answers: list[Answer] = []
-    play_attempts(plan, [attempt], folder, lambda answer, _seconds: answers.append(answer))
-    (answer,) = answers
-    if isinstance(answer, UsageError):
-        raise answer
-    return answer
-
-
 def play_attempts(
     plan: TournamentPlan,
     attempts: Iterable[Attempt],
@@ -70,7 +48,7 @@ def play_attempts(
     Args:
         plan: the plan of the tournament.
         attempts: the attempts to play; the next one is taken when the one before has been reported.
-        folder: see `play_attempt`.
+        folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
         report: called with each answer.
         sinks: returns additional sinks of a match, given its id.
     """
@@ -133,12 +111,12 @@ async def play_here(
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
 ) -> MatchRecord:
-    """Play one match in the running event loop, which has the clock of the plan; see `play_attempt`.
+    """Play one match in the running event loop, which has the clock of the plan.
 
     Args:
         plan: the plan of the tournament.
         attempt: the attempt to play.
-        folder: see `play_attempt`.
+        folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
         sinks: further sinks of the match.
         stop: set it to end the match before its next turn; it is void then.
 

@@ -26,7 +26,7 @@ from flagfall.tournament.folder import DATABASE, RUNNING
 from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.lock import is_held
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.from_facts import plan_of_facts
+from flagfall.tournament.plan.fingerprint import plan_of_facts
 from flagfall.tournament.run.control_client import send_command
 from flagfall.tournament.run.control_socket import RunningState, RunState
 from flagfall.tournament.store import Store, holds_tournament

@@ -8,21 +8,16 @@ import resource
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import trio
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.utils import wrap_app
 
 from flagfall.viewer.server.app import say_on_stderr
 from flagfall.viewer.server.bind import Bind
-from flagfall.viewer.server.connection import Connection, protocol_config
+from flagfall.viewer.server.connection import Connection
 
 if TYPE_CHECKING:
-    from hypercorn.config import Config
-    from hypercorn.typing import ASGIFramework
     from starlette.types import ASGIApp
 
 MAX_CONNECTIONS: Final = 1_000
@@ -108,17 +103,12 @@ class _Server:
     """
 
     def __init__(self, app: ASGIApp, tls: SSLContext | None, say: Callable[[str], None]) -> None:
+        self._app = app
         self._tls = tls
+        self._say = say
         self._bound = connection_bound()
         self._open: dict[Connection, None] = {}  # the oldest first
         self._refused = 0
-        self._connect: Callable[[Any], Connection] = partial(
-            _connection,
-            app=wrap_app(cast("ASGIFramework", app), 0, "asgi"),
-            config=protocol_config(),
-            context=WorkerContext(None),
-            say=say,
-        )
 
     async def accept_all(self, listener: trio.socket.SocketType, nursery: trio.Nursery) -> None:
         """Accept connections until cancelled.
@@ -142,7 +132,7 @@ class _Server:
                 continue
             if self._make_room():
                 secured = stream if self._tls is None else _secured(stream, self._tls)
-                connection = self._connect(secured)
+                connection = Connection(secured, self._app, self._say)
                 self._open[connection] = None
                 nursery.start_soon(self._run, connection)
             else:
@@ -186,9 +176,3 @@ class _Server:
 
 def _secured(stream: trio.SocketStream, tls: SSLContext) -> trio.SSLStream[trio.SocketStream]:
     return trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
-
-
-def _connection(
-    stream: Any, *, app: Any, config: Config, context: WorkerContext, say: Callable[[str], None]
-) -> Connection:
-    return Connection(stream, app, config, context, say)

@@ -113,7 +113,7 @@ class Hub:
 class EventResponse(Response):
     """A response that sends events until the viewer goes, is dropped, or the channel is closed.
 
-    Starlette's streams are not used: on Hypercorn with trio they do not notice that a client is gone.
+    Unlike Starlette's streams it has a heartbeat, and ends as soon as its client is gone.
 
     Args:
         hub: the source of events.

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
 
+from flagfall import read_journal
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.playing import run
-from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.adapters.gymnasium import GymnasiumTask, make_gymnasium_task
 from flagfall.tasks.adapters.seeding import SeedIgnoredWarning

@@ -12,10 +12,10 @@ import pytest
 import trio
 from gymnasium import spaces
 
+from flagfall import read_journal
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.playing import run
-from flagfall.recording import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.adapters.pettingzoo import (
     AECTask,

@@ -12,16 +12,13 @@ import heapq
 import math
 from collections.abc import Hashable
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.tasks.vgdl.actions import NIL
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import fork
+from flagfall.tasks import advance, fork
 
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.engine.state.play import Play
+Play: TypeAlias = Any  # the `play` of a task
 
 WON: Final = 1
 WIN_WORTH: Final = 1e6
@@ -54,7 +51,7 @@ def choices(play: Play) -> tuple[str, ...]:
     Args:
         play: at any tick.
     """
-    return (NIL, *(action for action in play.available_actions if action != NIL))
+    return ("NIL", *(action for action in play.available_actions if action != "NIL"))
 
 
 def worth(play: Play) -> float:
@@ -71,8 +68,8 @@ def worth(play: Play) -> float:
 def situation(play: Play) -> Hashable:
     """Return positions and possessions of all sprites: by this value, a search compares states.
 
-    `flagfall.tasks.vgdl.engine.serialization.state_key` distinguishes more: the tick, the next draws,
-    cooldowns. With it, a search would visit the same board again in every tick.
+    `flagfall.tasks.state_key` distinguishes more: the tick, the next draws, cooldowns. With it, a search
+    would visit the same board again in every tick.
 
     Args:
         play: at any tick.
