@@ -32,7 +32,7 @@ import trio
 from msgspec.structs import replace
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, TurnPlayed, TurnsPlayed
+from flagfall.events import Event, MatchStarted, TurnPlayed, TurnsPlayed
 from flagfall.recording.journal.digests import kept
 from flagfall.recording.journal.disk_thread import disk
 from flagfall.recording.journal.file import JournalFile, check_writable, is_compressed
@@ -180,8 +180,9 @@ class Journal:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
             self._wake.set()
-        elif type(event) is SeatDisqualified or type(event) is MatchEnded:
-            event = replace(event, detail=writable(event.detail))
+        elif isinstance(event, Event) and type(event) is not TurnPlayed:
+            texts = {name: writable(of) for name, of in event.facts().items() if type(of) is str}
+            event = replace(event, **texts)
         try:
             if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
                 event = replace(event, observation=kept(encode(event.observation)))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from flagfall.events import (
     Event,
     MatchEnded,
+    MatchStarted,
     ReplyDropped,
     SeatDisqualified,
     SeatReady,
@@ -186,6 +187,14 @@ class _MatchTrace:
             case MatchEnded():
                 args = {"reason": event.reason, "turns": event.turns}
                 self._mark(_MATCH_ROW, f"over: {event.reason}", "match", at_ns, args)
+            case MatchStarted():
+                pass  # `write` shows the match as a whole
+            case _:
+                facts = event.facts()
+                args = {name: _brief(of) for name, of in facts.items()}
+                seat = facts.get("seat")
+                row = _MATCH_ROW if seat is None else self._seat_row(seat)
+                self._mark(row, event.title, str(event.__struct_config__.tag), at_ns, args)
 
     def _turn(self, event: TurnPlayed, at_ns: int) -> None:
         limits = self._limits.take_turn(event)
@@ -298,6 +307,12 @@ def _name_rows(writer: TraceWriter, pid: int, name: str) -> None:
     writer.name(pid, _MATCH_ROW, "match and tasks", _MATCH_ROW)
     writer.name(pid, _STALL_ROW, "stalls of the host", MAX_SEAT_ROWS + _STALL_ROW)
     writer.name(pid, _JOURNAL_ROW, "journal", MAX_SEAT_ROWS + _STALL_ROW + 1)
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, bool | int | float | None):
+        return value
+    return shorten(value if isinstance(value, str) else json_text(value), MAX_TEXT_CHARS)
 
 
 class _Lanes:

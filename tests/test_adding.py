@@ -1,0 +1,124 @@
+"""A new row of each kind, added when the processes of flagfall start, works in every command it concerns."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zlib
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from flagfall.recording.journal.file import open_lines
+from flagfall.recording.journal.format import MAX_LINE_BYTES
+
+Add: TypeAlias = Callable[..., str]
+
+EVENT = '''
+from flagfall.events import Event, TaskStarted, Whole
+
+
+class AgentYawned(Event, frozen=True, tag="yawned"):
+    """A yawn of an agent."""
+
+    seat: Whole
+    detail: str = ""
+    mouths: list[int] = []
+
+
+from flagfall.kernel.dispatcher import EventDispatcher
+
+dispatch = EventDispatcher.dispatch
+
+
+def dispatch_more(self, event):
+    dispatch(self, event)
+    if type(event) is TaskStarted:
+        dispatch(self, AgentYawned(event.at_ns, 0, "wide \\ud83d open", [1]))
+
+
+EventDispatcher.dispatch = dispatch_more
+'''
+
+PLAN = """
+format = "benchmark"
+clock = "virtual"
+
+
+[[agents]]
+spec = "random"
+
+[[agents]]
+spec = "silent"
+
+[[tasks]]
+task = "TASK"
+steps = 40
+"""
+
+
+@pytest.fixture
+def flagfall(tmp_path: Path) -> Add:
+    """Runs a command line; every process of it adds a row when it starts. Returns what it printed."""
+
+    def run(row: str, line: str, *, code: int = 0) -> str:
+        (tmp_path / "rows").mkdir(exist_ok=True)
+        (tmp_path / "rows" / "sitecustomize.py").write_text(row)
+        words = [sys.executable, "-m", "flagfall", *line.split()]
+        places = os.environ | {"PYTHONPATH": str(tmp_path / "rows")}
+        ended = subprocess.run(words, cwd=tmp_path, env=places, capture_output=True, text=True, check=False)
+        assert ended.returncode == code, ended.stderr
+        return ended.stdout + ended.stderr
+
+    return run
+
+
+def play(flagfall: Add, row: str, task: str, folder: Path) -> Path:
+    """Play a match and a tournament, with all that is read from their records; return the match's journal."""
+    flagfall(row, f"run --task {task} --agent random --steps 40 --seed 1 --clock virtual --journal m.jsonl")
+    assert "as they were recorded" in flagfall(row, "verify m.jsonl")
+    flagfall(row, "replay m.jsonl -o m.html")
+    flagfall(row, "results m.jsonl")
+    flagfall(row, "transcript m.jsonl")
+    flagfall(row, "export m.jsonl --to trace")
+    (folder / "plan.toml").write_text(PLAN.replace("TASK", task))
+    flagfall(row, "tournament plan.toml --output results --quiet")
+    for journal in (folder / "results" / "journals").iterdir():
+        assert "as they were recorded" in flagfall(row, f"verify results/journals/{journal.name}")
+    flagfall(row, "report results -o report")
+    return folder / "m.jsonl"
+
+
+# Event.
+
+
+def test_an_event_is_recorded_verified_logged_and_shown(flagfall: Add, tmp_path: Path) -> None:
+    journal = play(flagfall, EVENT, "micro1", tmp_path)
+    line = b'{"event":"yawned","at_ns":0,"seat":0,"detail":"wide \\\\ud83d open","mouths":[1]}\n'
+    for path in (journal, *(tmp_path / "results" / "journals").iterdir()):
+        with open_lines(path, MAX_LINE_BYTES) as lines:
+            assert line in lines
+    packed = re.search(r'id="chunk-0"[^>]*>([^<]+)<', (tmp_path / "m.html").read_text())
+    assert packed is not None
+    chunk = json.loads(zlib.decompress(b64decode(packed[1])))
+    (row,) = [event for event in chunk["events"] if event["kind"] == "yawned"]
+    assert (row["seat"], row["text"][:24]) == (0, 'Agent yawned: {"seat": 0')
+    trace = json.loads((tmp_path / "m.trace.json").read_text())["traceEvents"]
+    (mark,) = [one for one in trace if one.get("cat") == "yawned"]
+    assert (mark["ph"], mark["name"]) == ("i", "agent yawned")
+    assert mark["args"] == {"seat": 0, "detail": "wide \\ud83d open", "mouths": "[1]"}
+    logged = flagfall(EVENT, "run --task micro1 --agent random --steps 9 --log-level info --log-format json")
+    (entry,) = [json.loads(line) for line in logged.splitlines() if '"agent yawned"' in line]
+    assert (entry["seat"], entry["detail"], entry["level"]) == (0, "wide \\ud83d open", "info")
+
+
+def test_a_new_event_of_a_seat_that_there_is_not_is_a_difference(flagfall: Add) -> None:
+    forged = EVENT.replace("event.at_ns, 0", "event.at_ns, 7")
+    flagfall(forged, "run --task micro1 --agent random --steps 40 --clock virtual --journal m.jsonl")
+    assert "seat: expected 0 to 0, found 7" in flagfall(EVENT, "verify m.jsonl", code=1)
