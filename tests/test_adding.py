@@ -122,3 +122,53 @@ def test_a_new_event_of_a_seat_that_there_is_not_is_a_difference(flagfall: Add) 
     forged = EVENT.replace("event.at_ns, 0", "event.at_ns, 7")
     flagfall(forged, "run --task micro1 --agent random --steps 40 --clock virtual --journal m.jsonl")
     assert "seat: expected 0 to 0, found 7" in flagfall(EVENT, "verify m.jsonl", code=1)
+
+
+# Command.
+
+COMMAND = """
+from pathlib import Path
+
+import flagfall.cli.commands
+
+flagfall.cli.commands.__path__.append(str(Path(__file__).parent))
+flagfall.cli.COMMANDS["greet-all"] = "Greet some people."
+"""
+
+GREET_ALL = '''
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flagfall.errors import HostFault, UsageError
+
+
+def greet_all(name: str, /, *, times: Annotated[int, Parameter(name=["--times", "-t"])] = 1) -> int:
+    """Greet some people, one after another.
+
+    Args:
+        name: Their name.
+        times: How often.
+    """
+    if times < 1:
+        raise UsageError(f"--times {times}: write at least 1")
+    if name == "nobody":
+        raise HostFault("nobody is here")
+    print(f"Hello {name}!" * times)
+    return times
+'''
+
+
+def test_a_command_is_called_explained_and_completed(flagfall: Add, tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "greet_all.py").write_text(GREET_ALL)
+    assert flagfall(COMMAND, "greet-all Ann -t 2", code=2) == "Hello Ann!Hello Ann!\n"
+    assert re.search("greet-all +Greet some people", flagfall(COMMAND, "--help"))
+    text = flagfall(COMMAND, "greet-all --help")
+    assert text.startswith("Usage: flagfall greet-all [OPTIONS] NAME\n\nGreet some people, one")
+    assert "--times -t INT  How often." in text
+    for shell in ("bash", "zsh", "fish"):
+        assert "greet-all" in flagfall(COMMAND, f"completion {shell}")
+    assert flagfall(COMMAND, "greet-all Ann -t 0", code=2) == "flagfall: --times 0: write at least 1\n"
+    assert flagfall(COMMAND, "greet-all nobody", code=1) == "flagfall: nobody is here\n"
+    assert 'Did you mean "greet-all"?' in flagfall(COMMAND, "greet-al Ann", code=2)

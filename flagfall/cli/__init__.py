@@ -14,7 +14,7 @@ until then is printed and recorded |
 
 from __future__ import annotations
 
-__all__ = ["discard_output", "full_app", "main"]
+__all__ = ["COMMANDS", "discard_output", "full_app", "main"]
 
 import errno
 import os
@@ -47,7 +47,7 @@ an agent, 2 invalid request (nothing was played or written), 130 ended by Ctrl-C
 143 by SIGTERM, 129 by a closed terminal.
 """
 
-_COMMANDS: Final = {
+COMMANDS: Final = {
     "run": "Play agents on tasks under a time control, and print the results.",
     "play": "Play a match yourself, in the browser.",
     "tournament": "Play a tournament from a plan file, and print the standings.",
@@ -71,6 +71,7 @@ _COMMANDS: Final = {
     "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
     "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
+"""Every command with its line in the overview; its function and the file in `commands` have its name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -132,17 +133,17 @@ def _app(called: Sequence[str]) -> App:
         help_format="markdown",
         suppress_keyboard_interrupt=False,
     )
-    for order, (command, line) in enumerate(_COMMANDS.items()):
+    for order, (command, line) in enumerate(COMMANDS.items()):
         short = None if command in called else line
         function = command.replace("-", "_")
-        module = "gvgai.app" if command == "gvgai" else f"commands.{function}"
-        app.command(f"flagfall.cli.{module}:{function}", name=command, help=short, sort_key=order)
+        place = f"flagfall.cli.commands.{function}:{function}"
+        app.command(place, name=command, help=short, sort_key=order)
     return app
 
 
 def full_app() -> App:
     """Return the application with the full help of every command; that imports them all."""
-    return _app(list(_COMMANDS))
+    return _app(list(COMMANDS))
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
