@@ -172,3 +172,52 @@ def test_a_command_is_called_explained_and_completed(flagfall: Add, tmp_path: Pa
     assert flagfall(COMMAND, "greet-all Ann -t 0", code=2) == "flagfall: --times 0: write at least 1\n"
     assert flagfall(COMMAND, "greet-all nobody", code=1) == "flagfall: nobody is here\n"
     assert 'Did you mean "greet-all"?' in flagfall(COMMAND, "greet-al Ann", code=2)
+
+
+# Format of exports.
+
+EXPORT = """
+from pathlib import Path
+
+import flagfall.viewer.export
+from flagfall.cli.commands.export import EXPORTS, Export
+
+flagfall.viewer.export.__path__.append(str(Path(__file__).parent))
+EXPORTS["counts"] = Export(".txt", "counts:write_counts", "a line for each match; needs the extra `counts`.")
+"""
+
+COUNTS = """
+from flagfall.errors import UsageError
+from flagfall.viewer.export.sources import take_events
+
+
+def write_counts(sources, file, report):
+    if len(sources) > 1:
+        raise UsageError("counts need the extra counts: pip install 'flagfall[counts]'")
+    for source in sources:
+        events = []
+        if problem := take_events(source, events.append):
+            report(problem)
+        file.write(f"{source.match} {len(events)}".encode())
+"""
+
+
+def test_a_format_of_exports_is_offered_explained_and_written(flagfall: Add, tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "counts.py").write_text(COUNTS)
+    flagfall(EXPORT, "run --task micro1 --agent random --steps 300 --clock virtual --journal m.jsonl")
+    assert flagfall(EXPORT, "export m.jsonl --to counts") == "m.txt\n"
+    assert (tmp_path / "m.txt").read_text() == "m 307"
+    text = " ".join(flagfall(EXPORT, "export --help").replace("\u2502", "").split())
+    assert "counts: a line for each match; needs the extra counts." in text
+    assert "[choices: trace, parquet, counts]" in text
+    said = flagfall(EXPORT, "export m.jsonl --to count", code=2)
+    assert 'Choose from: "trace", "parquet", "counts". Did you mean "counts"?' in said
+    assert "counts" in flagfall(EXPORT, "completion fish")
+    journal = (tmp_path / "m.jsonl").read_bytes()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "a.jsonl").write_bytes(journal[:-10])
+    assert "what it holds is exported" in flagfall(EXPORT, "export two/a.jsonl --to counts", code=1)
+    (tmp_path / "two" / "b.jsonl").write_bytes(journal)
+    assert "pip install 'flagfall[counts]'" in flagfall(EXPORT, "export two --to counts", code=2)
+    assert not (tmp_path / "two.txt").exists()

@@ -18,7 +18,7 @@ from __future__ import annotations
 __all__ = ["TraceWriter", "write_trace"]
 
 import heapq
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from flagfall.events import (
     Event,
@@ -57,16 +57,16 @@ class TraceWriter:
     """Writes events of the format one by one.
 
     Args:
-        file: receives the text.
+        file: receives the text in UTF-8.
 
     Attributes:
         last_ns: end of the last event so far, on the common timeline.
     """
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.last_ns: int = 0
         self._file = file
-        self._comma = ""
+        self._comma = b""
 
     def begin(self, about: dict[str, Any]) -> None:
         """Write the beginning of the file.
@@ -74,11 +74,11 @@ class TraceWriter:
         Args:
             about: texts and numbers about the whole; viewers show them.
         """
-        self._file.write('{"displayTimeUnit":"ns","otherData":' + json_text(about) + ',"traceEvents":[\n')
+        self._file.write(b'{"displayTimeUnit":"ns","otherData":' + encode(about) + b',"traceEvents":[\n')
 
     def end(self) -> None:
         """Write the end of the file."""
-        self._file.write("\n]}\n")
+        self._file.write(b"\n]}\n")
 
     def name(self, pid: int, tid: int | None, name: str, order: int) -> None:
         """Name a process or a row, and put it into its place.
@@ -113,8 +113,8 @@ class TraceWriter:
         self._put({"ph": "C", "name": name, "pid": pid, "tid": 0, "ts": at_ns / 1000, "args": {"s": value}})
 
     def _put(self, event: dict[str, Any]) -> None:
-        self._file.write(self._comma + encode(event).decode())
-        self._comma = ",\n"
+        self._file.write(self._comma + encode(event))
+        self._comma = b",\n"
 
 
 class _MatchTrace:
@@ -269,7 +269,7 @@ class _MatchTrace:
         self._writer.instant(self._pid, row, name, kind, at_ns, args)
 
 
-def write_trace(sources: Sequence[Source], file: TextIO, report: Callable[[str], None]) -> None:
+def write_trace(sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None]) -> None:
     """Write the timeline of some matches.
 
     Matches on the wall clock lie where they were played; those on the virtual clock follow each other.
