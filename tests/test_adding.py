@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zlib
@@ -15,10 +16,14 @@ from typing import TypeAlias
 
 import pytest
 
+import flagfall
 from flagfall.recording.journal.file import open_lines
 from flagfall.recording.journal.format import MAX_LINE_BYTES
+from flagfall.tasks.commai.micro import characters
 
-Add: TypeAlias = Callable[..., str]
+PACKAGE = Path(flagfall.__file__).parent
+
+Call: TypeAlias = Callable[..., str]
 
 EVENT = '''
 from flagfall.events import Event, TaskStarted, Whole
@@ -64,7 +69,7 @@ steps = 40
 
 
 @pytest.fixture
-def flagfall(tmp_path: Path) -> Add:
+def call(tmp_path: Path) -> Call:
     """Runs a command line; every process of it adds a row when it starts. Returns what it printed."""
 
     def run(row: str, line: str, *, code: int = 0) -> str:
@@ -79,27 +84,27 @@ def flagfall(tmp_path: Path) -> Add:
     return run
 
 
-def play(flagfall: Add, row: str, task: str, folder: Path) -> Path:
+def play(call: Call, row: str, task: str, folder: Path) -> Path:
     """Play a match and a tournament, with all that is read from their records; return the match's journal."""
-    flagfall(row, f"run --task {task} --agent random --steps 40 --seed 1 --clock virtual --journal m.jsonl")
-    assert "as they were recorded" in flagfall(row, "verify m.jsonl")
-    flagfall(row, "replay m.jsonl -o m.html")
-    flagfall(row, "results m.jsonl")
-    flagfall(row, "transcript m.jsonl")
-    flagfall(row, "export m.jsonl --to trace")
+    call(row, f"run --task {task} --agent random --steps 40 --seed 1 --clock virtual --journal m.jsonl")
+    assert "as they were recorded" in call(row, "verify m.jsonl")
+    call(row, "replay m.jsonl -o m.html")
+    call(row, "results m.jsonl")
+    call(row, "transcript m.jsonl")
+    call(row, "export m.jsonl --to trace")
     (folder / "plan.toml").write_text(PLAN.replace("TASK", task))
-    flagfall(row, "tournament plan.toml --output results --quiet")
+    call(row, "tournament plan.toml --output results --quiet")
     for journal in (folder / "results" / "journals").iterdir():
-        assert "as they were recorded" in flagfall(row, f"verify results/journals/{journal.name}")
-    flagfall(row, "report results -o report")
+        assert "as they were recorded" in call(row, f"verify results/journals/{journal.name}")
+    call(row, "report results -o report")
     return folder / "m.jsonl"
 
 
 # Event.
 
 
-def test_an_event_is_recorded_verified_logged_and_shown(flagfall: Add, tmp_path: Path) -> None:
-    journal = play(flagfall, EVENT, "micro1", tmp_path)
+def test_an_event_is_recorded_verified_logged_and_shown(call: Call, tmp_path: Path) -> None:
+    journal = play(call, EVENT, "micro1", tmp_path)
     line = b'{"event":"yawned","at_ns":0,"seat":0,"detail":"wide \\\\ud83d open","mouths":[1]}\n'
     for path in (journal, *(tmp_path / "results" / "journals").iterdir()):
         with open_lines(path, MAX_LINE_BYTES) as lines:
@@ -113,15 +118,15 @@ def test_an_event_is_recorded_verified_logged_and_shown(flagfall: Add, tmp_path:
     (mark,) = [one for one in trace if one.get("cat") == "yawned"]
     assert (mark["ph"], mark["name"]) == ("i", "agent yawned")
     assert mark["args"] == {"seat": 0, "detail": "wide \\ud83d open", "mouths": "[1]"}
-    logged = flagfall(EVENT, "run --task micro1 --agent random --steps 9 --log-level info --log-format json")
+    logged = call(EVENT, "run --task micro1 --agent random --steps 9 --log-level info --log-format json")
     (entry,) = [json.loads(line) for line in logged.splitlines() if '"agent yawned"' in line]
     assert (entry["seat"], entry["detail"], entry["level"]) == (0, "wide \\ud83d open", "info")
 
 
-def test_a_new_event_of_a_seat_that_there_is_not_is_a_difference(flagfall: Add) -> None:
+def test_a_new_event_of_a_seat_that_there_is_not_is_a_difference(call: Call) -> None:
     forged = EVENT.replace("event.at_ns, 0", "event.at_ns, 7")
-    flagfall(forged, "run --task micro1 --agent random --steps 40 --clock virtual --journal m.jsonl")
-    assert "seat: expected 0 to 0, found 7" in flagfall(EVENT, "verify m.jsonl", code=1)
+    call(forged, "run --task micro1 --agent random --steps 40 --clock virtual --journal m.jsonl")
+    assert "seat: expected 0 to 0, found 7" in call(EVENT, "verify m.jsonl", code=1)
 
 
 # Command.
@@ -159,30 +164,27 @@ def greet_all(name: str, /, *, times: Annotated[int, Parameter(name=["--times", 
 '''
 
 
-def test_a_command_is_called_explained_and_completed(flagfall: Add, tmp_path: Path) -> None:
+def test_a_command_is_called_explained_and_completed(call: Call, tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "greet_all.py").write_text(GREET_ALL)
-    assert flagfall(COMMAND, "greet-all Ann -t 2", code=2) == "Hello Ann!Hello Ann!\n"
-    assert re.search("greet-all +Greet some people", flagfall(COMMAND, "--help"))
-    text = flagfall(COMMAND, "greet-all --help")
+    assert call(COMMAND, "greet-all Ann -t 2", code=2) == "Hello Ann!Hello Ann!\n"
+    assert re.search("greet-all +Greet some people", call(COMMAND, "--help"))
+    text = call(COMMAND, "greet-all --help")
     assert text.startswith("Usage: flagfall greet-all [OPTIONS] NAME\n\nGreet some people, one")
     assert "--times -t INT  How often." in text
     for shell in ("bash", "zsh", "fish"):
-        assert "greet-all" in flagfall(COMMAND, f"completion {shell}")
-    assert flagfall(COMMAND, "greet-all Ann -t 0", code=2) == "flagfall: --times 0: write at least 1\n"
-    assert flagfall(COMMAND, "greet-all nobody", code=1) == "flagfall: nobody is here\n"
-    assert 'Did you mean "greet-all"?' in flagfall(COMMAND, "greet-al Ann", code=2)
+        assert "greet-all" in call(COMMAND, f"completion {shell}")
+    assert call(COMMAND, "greet-all Ann -t 0", code=2) == "flagfall: --times 0: write at least 1\n"
+    assert call(COMMAND, "greet-all nobody", code=1) == "flagfall: nobody is here\n"
+    assert 'Did you mean "greet-all"?' in call(COMMAND, "greet-al Ann", code=2)
 
 
 # Format of exports.
 
 EXPORT = """
-from pathlib import Path
-
-import flagfall.viewer.export
+import counts
 from flagfall.cli.commands.export import EXPORTS, Export
 
-flagfall.viewer.export.__path__.append(str(Path(__file__).parent))
 EXPORTS["counts"] = Export(".txt", "counts:write_counts", "a line for each match; needs the extra `counts`.")
 """
 
@@ -202,22 +204,64 @@ def write_counts(sources, file, report):
 """
 
 
-def test_a_format_of_exports_is_offered_explained_and_written(flagfall: Add, tmp_path: Path) -> None:
+def test_a_format_of_exports_is_offered_explained_and_written(call: Call, tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "counts.py").write_text(COUNTS)
-    flagfall(EXPORT, "run --task micro1 --agent random --steps 300 --clock virtual --journal m.jsonl")
-    assert flagfall(EXPORT, "export m.jsonl --to counts") == "m.txt\n"
+    call(EXPORT, "run --task micro1 --agent random --steps 300 --clock virtual --journal m.jsonl")
+    assert call(EXPORT, "export m.jsonl --to counts") == "m.txt\n"
     assert (tmp_path / "m.txt").read_text() == "m 307"
-    text = " ".join(flagfall(EXPORT, "export --help").replace("\u2502", "").split())
+    text = " ".join(call(EXPORT, "export --help").replace("\u2502", "").split())
     assert "counts: a line for each match; needs the extra counts." in text
     assert "[choices: trace, parquet, counts]" in text
-    said = flagfall(EXPORT, "export m.jsonl --to count", code=2)
+    said = call(EXPORT, "export m.jsonl --to count", code=2)
     assert 'Choose from: "trace", "parquet", "counts". Did you mean "counts"?' in said
-    assert "counts" in flagfall(EXPORT, "completion fish")
+    assert "counts" in call(EXPORT, "completion fish")
     journal = (tmp_path / "m.jsonl").read_bytes()
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "a.jsonl").write_bytes(journal[:-10])
-    assert "what it holds is exported" in flagfall(EXPORT, "export two/a.jsonl --to counts", code=1)
+    assert "what it holds is exported" in call(EXPORT, "export two/a.jsonl --to counts", code=1)
     (tmp_path / "two" / "b.jsonl").write_bytes(journal)
-    assert "pip install 'flagfall[counts]'" in flagfall(EXPORT, "export two --to counts", code=2)
+    assert "pip install 'flagfall[counts]'" in call(EXPORT, "export two --to counts", code=2)
     assert not (tmp_path / "two.txt").exists()
+
+
+# Micro-task.
+
+MICRO_TASK = """
+
+def vowels(rng: Random, *, alphabet_size: int = 3) -> TableQuestions:
+    keys = rng.sample(one_by_one(b"aeiou"), alphabet_size)
+    return TableQuestions(_echoed(keys), in_blocks(rng, keys), OptionsLeft({}))
+
+
+CHARACTER_TASKS["micro21"] = MicroRow(vowels, settings={"alphabet_size": (1, 5)})
+"""
+
+CONFIG = """
+[scheduler]
+policy = "sequential"
+tasks = ["easy"]
+
+[tasks.easy]
+type = "micro21"
+alphabet_size = 1
+required = 3
+"""
+
+
+def test_a_micro_task_is_listed_configured_played_and_verified(call: Call, tmp_path: Path) -> None:
+    package = tmp_path / "rows" / "flagfall"
+    shutil.copytree(PACKAGE, package)
+    with (package / Path(characters.__file__).relative_to(PACKAGE)).open("a") as file:
+        file.write(MICRO_TASK)
+    assert " micro21 " in call("", "tasks")
+    play(call, "", "micro21", tmp_path)
+    assert "micro21" in call("", "schema config")
+    (tmp_path / "easy.toml").write_text(CONFIG)
+    played = "--agent repeating --clock virtual --steps 9"
+    call("", f"run --config easy.toml {played} --seed 2 --journal easy.jsonl")
+    assert "easy" in call("", "transcript easy.jsonl")
+    assert "as they were recorded" in call("", "verify easy.jsonl")
+    (tmp_path / "easy.toml").write_text(CONFIG.replace("size = 1", "size = 6"))
+    refused = "line 8: tasks.easy.alphabet_size: expected a whole number from 1 to 5, got 6"
+    assert refused in call("", f"run --config easy.toml {played}", code=2)

@@ -1,16 +1,4 @@
-"""The command `flagfall`: the list of commands, one file each, and the exit codes of errors.
-
-Exit codes of every command:
-
-| code | meaning |
-|---|---|
-| 0 | success. Agents that were late, illegal or disqualified are results, not errors |
-| 1 | the host failed (a task, the disk, this program); `verify` or a check found a difference; a journal to
-export was damaged; or `--fail-on-disqualified` found an agent |
-| 2 | the request is invalid; nothing was played or written |
-| 128 + n | ended by signal n: 129 for a closed terminal, 130 for Ctrl-C, 143 for SIGTERM; what was played
-until then is printed and recorded |
-"""
+"""The command `flagfall`: the list of commands, one file each, and the exit codes of errors."""
 
 from __future__ import annotations
 
@@ -81,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after `flagfall`; by default those of the command line.
 
     Returns:
-        One of the exit codes above.
+        One of the exit codes that `docs/command-line.md` lists.
     """
     from cyclopts import CycloptsError, UnusedCliTokensError
 

@@ -18,8 +18,8 @@ class Export(NamedTuple):
 
     Attributes:
         ending: that of the file's name.
-        writer: `module:function` in `flagfall.viewer.export`, imported when it is called. It takes the
-            matches (`Source`), a file for bytes, and a function for a line about each damaged journal.
+        writer: `module:function`, imported when it is called. It takes the matches (`Source`), a file for
+            bytes, and a function for a line about each damaged journal.
         about: what the file holds and what the format needs, for the help.
     """
 
@@ -31,12 +31,14 @@ class Export(NamedTuple):
 EXPORTS: Final = {
     "trace": Export(
         ".trace.json",
-        "trace:write_trace",
+        "flagfall.viewer.export.trace:write_trace",
         "a timeline of matches, turns, stalls and disqualifications in Chrome's trace event format, which"
         " ui.perfetto.dev opens.",
     ),
     "parquet": Export(
-        ".parquet", "parquet:write_parquet", "a table with a row for each turn; needs the extra `parquet`."
+        ".parquet",
+        "flagfall.viewer.export.parquet:write_parquet",
+        "a table with a row for each turn; needs the extra `parquet`.",
     ),
 }
 """Formats by name."""
@@ -84,6 +86,6 @@ def export(
         if any(made.exists() and made.samefile(source.path) for source in sources):
             raise UsageError(f"--output {made}: this is the journal itself; name another file")
         with replacing(made) as writing:
-            resolve_name(f"flagfall.viewer.export.{row.writer}")(sources, writing.buffer, report)
+            resolve_name(row.writer)(sources, writing.buffer, report)
     print(made)
     return 1 if problems else 0
