@@ -180,13 +180,16 @@ class Journal:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
             self._wake.set()
-        elif isinstance(event, Event) and type(event) is not TurnPlayed:
-            texts = {name: writable(of) for name, of in event.facts().items() if type(of) is str}
-            event = replace(event, **texts)
         try:
             if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
                 event = replace(event, observation=kept(encode(event.observation)))
-            line = encode(event)
+            try:
+                line = encode(event)
+            except UnicodeEncodeError:  # a text of an agent; looking for one in every event would take longer
+                if isinstance(event, TurnPlayed | TurnsPlayed):
+                    raise
+                facts = event.facts().items()
+                line = encode(replace(event, **{name: writable(of) for name, of in facts if type(of) is str}))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise HostFault(f"journal {self.path}: {_place(event)} cannot be written: {error}") from error
         if len(line) >= MAX_LINE_BYTES:
