@@ -11,26 +11,10 @@ with ReplyDropped, SeatDisqualified and StallSeen at any point of it.
 
 from __future__ import annotations
 
-__all__ = [
-    "ON_TIME",
-    "SCHEMA",
-    "Event",
-    "MatchEnded",
-    "MatchStarted",
-    "ReplyDropped",
-    "SeatDisqualified",
-    "SeatReady",
-    "StallSeen",
-    "TaskEnded",
-    "TaskStarted",
-    "TurnPlayed",
-    "TurnsPlayed",
-    "Verdict",
-]
-
+import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, count
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -70,13 +54,30 @@ Reward: TypeAlias = Amount | dict[str, Amount]
 
 
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
-    """Base class of events.
+    """Base class of events: each class derived from it is read and written in journals.
+
+    Where no code treats an event specially, `verify` checks its seat, if it has one; logs, replays and
+    timelines show its title with all its fields.
 
     Attributes:
+        title: what happened, in the words of its class by default.
+        level: the level at which it is logged.
         at_ns: time of the event in nanoseconds since the start of the match.
     """
 
+    title: ClassVar[str] = ""
+    level: ClassVar[Literal["info", "warning"]] = "info"
+
     at_ns: Whole
+
+    def __init_subclass__(cls, **config: Any) -> None:
+        super().__init_subclass__(**config)
+        if "title" not in cls.__dict__:
+            cls.title = re.sub("(?<!^)(?=[A-Z])", " ", cls.__name__).lower()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields besides the time by name."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "at_ns"}
 
 
 class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
@@ -214,6 +215,8 @@ class ReplyDropped(Event, frozen=True, tag="dropped"):
             `unasked` (there was no such turn yet: the agent may name any number).
     """
 
+    level = "warning"
+
     seat: Whole
     turn: int
     why: Literal["stale", "double", "unasked"]
@@ -229,6 +232,8 @@ class SeatDisqualified(Event, frozen=True, tag="disqualified"):
         detail: information for the author of the agent; bounded in length.
     """
 
+    level = "warning"
+
     seat: Whole
     reason: str
     detail: str = ""
@@ -241,6 +246,9 @@ class StallSeen(Event, frozen=True, tag="stall"):
         lost_ns: its duration.
         seat: the seat whose agent blocked the loop; `None` if it was no agent of this match.
     """
+
+    title = "stall"
+    level = "warning"
 
     lost_ns: Whole
     seat: Whole | None = None

@@ -1,20 +1,8 @@
-"""The command `flagfall`: the list of commands, one file each, and the exit codes of errors.
-
-Exit codes of every command:
-
-| code | meaning |
-|---|---|
-| 0 | success. Agents that were late, illegal or disqualified are results, not errors |
-| 1 | the host failed (a task, the disk, this program); `verify` or a check found a difference; a journal to
-export was damaged; or `--fail-on-disqualified` found an agent |
-| 2 | the request is invalid; nothing was played or written |
-| 128 + n | ended by signal n: 129 for a closed terminal, 130 for Ctrl-C, 143 for SIGTERM; what was played
-until then is printed and recorded |
-"""
+"""The command `flagfall`: the list of commands, one file each, and the exit codes of errors."""
 
 from __future__ import annotations
 
-__all__ = ["discard_output", "full_app", "main"]
+__all__ = ["COMMANDS", "discard_output", "full_app", "main"]
 
 import errno
 import os
@@ -47,7 +35,7 @@ an agent, 2 invalid request (nothing was played or written), 130 ended by Ctrl-C
 143 by SIGTERM, 129 by a closed terminal.
 """
 
-_COMMANDS: Final = {
+COMMANDS: Final = {
     "run": "Play agents on tasks under a time control, and print the results.",
     "play": "Play a match yourself, in the browser.",
     "tournament": "Play a tournament from a plan file, and print the standings.",
@@ -71,6 +59,7 @@ _COMMANDS: Final = {
     "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
     "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
+"""Every command with its line in the overview; its function and the file in `commands` have its name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after `flagfall`; by default those of the command line.
 
     Returns:
-        One of the exit codes above.
+        One of the exit codes that `docs/command-line.md` lists.
     """
     from cyclopts import CycloptsError, UnusedCliTokensError
 
@@ -132,17 +121,17 @@ def _app(called: Sequence[str]) -> App:
         help_format="markdown",
         suppress_keyboard_interrupt=False,
     )
-    for order, (command, line) in enumerate(_COMMANDS.items()):
+    for order, (command, line) in enumerate(COMMANDS.items()):
         short = None if command in called else line
         function = command.replace("-", "_")
-        module = "gvgai.app" if command == "gvgai" else f"commands.{function}"
-        app.command(f"flagfall.cli.{module}:{function}", name=command, help=short, sort_key=order)
+        place = f"flagfall.cli.commands.{function}:{function}"
+        app.command(place, name=command, help=short, sort_key=order)
     return app
 
 
 def full_app() -> App:
     """Return the application with the full help of every command; that imports them all."""
-    return _app(list(_COMMANDS))
+    return _app(list(COMMANDS))
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:

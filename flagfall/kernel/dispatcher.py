@@ -8,21 +8,19 @@ nothing to order; plain turns are held back then for sinks that take many at a t
 
 from __future__ import annotations
 
-__all__ = ["HELD_TURNS", "HELD_VALUES", "MAX_DROPPED_RECORDS", "EventDispatcher", "Incident"]
+__all__ = ["HELD_TURNS", "HELD_VALUES", "MAX_DROPPED_RECORDS", "EventDispatcher"]
 
 from collections.abc import Callable
 from operator import sub
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from flagfall.events import Event, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, TurnsPlayed
+from flagfall.events import Event, TurnPlayed, TurnsPlayed
 from flagfall.kernel.sinks import Sink, is_batch_sink
 from flagfall.timing import NEVER_NS
 from flagfall.timing.callbacks import ignore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-Incident: TypeAlias = ReplyDropped | SeatDisqualified | StallSeen
 
 HELD_TURNS: Final = 256
 """At most this many plain turns are held back. To pass them on and to write them takes some 20 us, most of it
@@ -89,7 +87,7 @@ class EventDispatcher:
         self.first_held: int = 0
         self.add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
         self._turn: dict[int, TurnPlayed] = {}
-        self._incidents: list[Incident] = []
+        self._incidents: list[Event] = []
 
     def begin(self) -> None:
         """Prepare the sinks that take batches for this match."""
@@ -129,8 +127,8 @@ class EventDispatcher:
             held.clear()
             self._give(self._takers, turns)
 
-    def note(self, incident: Incident) -> None:
-        """Record an incident, at its place."""
+    def note(self, incident: Event) -> None:
+        """Record an incident, at its place; it may be of any class that no turn depends on."""
         if self._solo:
             self.dispatch(incident)
         elif self.has_sinks:
@@ -170,5 +168,10 @@ class EventDispatcher:
             return
         ready = [i for i in self._incidents if i.at_ns < before_ns]
         self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
-        for incident in sorted(ready, key=lambda i: (i.at_ns, -1 if i.seat is None else i.seat)):
+        for incident in sorted(ready, key=_time_and_seat):
             self.dispatch(incident)
+
+
+def _time_and_seat(incident: Event) -> tuple[int, int]:
+    seat = getattr(incident, "seat", None)
+    return incident.at_ns, -1 if seat is None else seat

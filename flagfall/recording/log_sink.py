@@ -19,10 +19,6 @@ from flagfall.events import (
     Event,
     MatchEnded,
     MatchStarted,
-    ReplyDropped,
-    SeatDisqualified,
-    SeatReady,
-    StallSeen,
     TaskEnded,
     TaskStarted,
     TurnPlayed,
@@ -79,7 +75,7 @@ class LogSink:
             return
         if not self._broken:
             try:
-                _LOGGERS[type(event)](self, event)
+                _LOGGERS.get(type(event), LogSink._log_event)(self, event)
             except (OSError, ValueError):  # such as a standard error that is closed
                 self._broken = True
 
@@ -101,12 +97,26 @@ class LogSink:
                 at_ms=event.at_ns / 1e6,
             )
 
-    def _warn(self, what: str, seat: int, **fields: Any) -> None:
+    def _warn(self, what: str, seat: int, /, **fields: Any) -> None:
         self._warned[what, seat] += 1
         count = self._warned[what, seat]
         if count <= MAX_WARNINGS:
             more = {"note": "further ones are counted only"} if count == MAX_WARNINGS else {}
-            self._log.warning(what, seat=seat, **fields, **more)
+            self._log.warning(what, seat=seat, **(fields | more))
+
+    def _log_event(self, event: Event) -> None:
+        """Log an event by its title, with all its fields."""
+        fields = {}
+        for name, value in event.facts().items():
+            if name.endswith("_ns") and value is not None:
+                fields[name.removesuffix("ns") + "ms"] = value / 1e6
+            else:
+                fields[name] = writable(value) if isinstance(value, str) else _shown(value)
+        if event.level == "warning":
+            seat = fields.pop("seat", None)
+            self._warn(event.title, -1 if seat is None else seat, **fields)
+        else:
+            self._log.info(event.title, **fields)
 
     def _log_match(self, event: MatchStarted) -> None:
         self._match_log.info(
@@ -118,9 +128,6 @@ class LogSink:
             clock=event.clock,
         )
 
-    def _log_ready(self, event: SeatReady) -> None:
-        self._log.info("seat ready", seat=event.seat, host=event.host, spent_ms=event.spent_ns / 1e6)
-
     def _log_start(self, event: TaskStarted) -> None:
         self._log = self._match_log.bind(task=event.task, index=event.index)
         self._log.info("task started")
@@ -130,17 +137,6 @@ class LogSink:
             "task ended", result=event.result, reward=event.reward, steps=event.steps, ended=event.ended
         )
         self._log = self._match_log
-
-    def _log_drop(self, event: ReplyDropped) -> None:
-        self._warn("reply dropped", event.seat, turn=event.turn, why=event.why)
-
-    def _log_disqualified(self, event: SeatDisqualified) -> None:
-        self._log.warning(
-            "seat disqualified", seat=event.seat, reason=event.reason, detail=writable(event.detail)
-        )
-
-    def _log_stall(self, event: StallSeen) -> None:
-        self._warn("stall", -1 if event.seat is None else event.seat, lost_ms=event.lost_ns / 1e6)
 
     def _log_match_end(self, event: MatchEnded) -> None:
         for (what, seat), count in sorted(self._warned.items()):
@@ -187,12 +183,8 @@ def _non_empty(**fields: Any) -> dict[str, Any]:
 
 _LOGGERS: Final[Mapping[type[Event], Callable[[LogSink, Any], None]]] = {
     MatchStarted: LogSink._log_match,  # noqa: SLF001 - the table belongs to the class
-    SeatReady: LogSink._log_ready,  # noqa: SLF001
     TurnPlayed: LogSink._log_turn,  # noqa: SLF001
     TaskStarted: LogSink._log_start,  # noqa: SLF001
     TaskEnded: LogSink._log_end,  # noqa: SLF001
-    ReplyDropped: LogSink._log_drop,  # noqa: SLF001
-    SeatDisqualified: LogSink._log_disqualified,  # noqa: SLF001
-    StallSeen: LogSink._log_stall,  # noqa: SLF001
     MatchEnded: LogSink._log_match_end,  # noqa: SLF001
 }

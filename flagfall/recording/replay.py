@@ -129,7 +129,7 @@ class Rerun:
         if self.over:
             raise Different(f"{_name(event)} follows the end of the match")
         self._check_time(event)
-        _TAKE[type(event)](self, event)
+        _TAKE.get(type(event), Rerun._take_other)(self, event)
 
     def _compare(self, what: str, expected: Any, found: Any, seat: int | None = None) -> None:
         """Compare what a task computed, possibly in floats on another processor."""
@@ -153,12 +153,12 @@ class Rerun:
             raise Different(f"{_name(event)} before the match began", "at least 0 ns", f"{at_ns} ns")
         if type(event) is MatchEnded:
             earliest_ns = self._latest_ns
-        elif isinstance(event, SeatDisqualified | ReplyDropped | StallSeen):
-            earliest_ns = 0
-        else:
+        elif isinstance(event, MatchStarted | SeatReady | TaskStarted | TurnPlayed | TaskEnded):
             lane = event.seat if type(event) is TurnPlayed and not self._solo else -1
             earliest_ns = self._lanes.get(lane, 0)
             self._lanes[lane] = at_ns
+        else:
+            earliest_ns = 0
         if at_ns < earliest_ns:
             raise Different(f"time of {_name(event)}", f"at least {earliest_ns} ns", f"{at_ns} ns")
         self._latest_ns = max(self._latest_ns, at_ns)
@@ -430,10 +430,14 @@ class Rerun:
             raise Different("dropped reply", f"to turn {self.turn} or before", f"to {event.turn}", event.seat)
 
     def _take_stall(self, event: StallSeen) -> None:
-        if event.seat is not None:
-            self._check_seat(event.seat)
+        self._take_other(event)
         if event.lost_ns < 0:
             raise Different("time that was lost", "at least 0 ns", f"{event.lost_ns} ns")
+
+    def _take_other(self, event: Event) -> None:
+        seat = event.facts().get("seat")
+        if seat is not None:
+            self._check_seat(seat)
 
     def _check_seat(self, seat: int) -> None:
         if not 0 <= seat < self._seats:

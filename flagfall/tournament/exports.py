@@ -110,8 +110,7 @@ def check_format(form: str) -> None:
     Raises:
         UsageError: a library that it needs is not installed.
     """
-    if form == "parquet":
-        _parquet([])
+    FILE_FORMATS[form]([])
 
 
 def export(rows: Sequence[ExportRow], form: str) -> bytes:

@@ -4,13 +4,16 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 from flagfall.agents.samples.registry import SAMPLES
+from flagfall.cli import COMMANDS, full_app
 from flagfall.tasks.catalog import task_ids
 
-COMMANDS = ["run", "verify", "transcript", "results", "curriculum", "tasks", "agents"]
+GROUPS = {name: [one for one in full_app()[name] if one[0] != "-"] for name in COMMANDS}
+"""The commands within each command; of most there are none."""
 
 
 def test_tasks_lists_every_task(call):
@@ -51,7 +54,17 @@ def test_help_lists_every_command_with_a_line(call):
     assert "Exit codes" in ended.out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def test_the_page_on_the_command_line_and_completion_have_every_command(call):
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    script = call("completion bash").out
+    for command in COMMANDS:
+        assert re.search(rf"^\|[^|]*`{command}( \w+)?`", page, re.MULTILINE), command
+        assert re.search(rf"\b{command}\b", script), command
+
+
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, *(f"{group} {one}" for group, members in GROUPS.items() for one in members)]
+)
 def test_every_command_has_help_with_every_option_explained(call, command):
     ended = call(f"{command} --help")
     assert (ended.code, ended.err) == (0, "")

@@ -121,7 +121,7 @@ def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
     call("tournament small.toml --output here")
     ended = call("results here --format table -o rows.txt")
     assert ended.code == 2
-    assert "use csv, json or parquet" in ended.err
+    assert "use csv or json or parquet" in ended.err
     assert not (folder / "rows.txt").exists()
 
 

@@ -15,13 +15,13 @@ from random import Random
 import pytest
 
 from flagfall.tasks.commai.byte_task import ByteTask
-from flagfall.tasks.commai.catalog import CATALOG, SENTENCE_SOURCES, make_catalog
+from flagfall.tasks.commai.catalog import CATALOG, MICRO_TASKS, make_catalog
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.limits import MicroRules
 from flagfall.tasks.commai.micro.sentences import SentenceQuestions
 from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
 from flagfall.tasks.commai.mini.task import MiniTask
-from flagfall.tasks.commai.vocabulary import default_vocabulary, parse_vocabulary
+from flagfall.tasks.commai.vocabulary import parse_vocabulary
 from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
 from tests.conformance.round1_checker import check
 from tests.conformance.round1_mini import MINI_TASKS, read_question
@@ -220,9 +220,7 @@ def test_timeouts_conform(agent: type[Silent], max_time: int) -> None:
         if task in MINI_TASKS:
             short = [MiniTask(task, MINI_EXAMPLES[task](False), max_time=max_time)]
         else:
-            short = [
-                MicroTask(task, SENTENCE_SOURCES[task](default_vocabulary()), MicroRules(max_time=max_time))
-            ]
+            short = [MicroTask(task, MICRO_TASKS[task].questions(), MicroRules(max_time=max_time))]
         assert check(list(match(short, agent(Random(1)), 500)), max_time=max_time) == []
 
 

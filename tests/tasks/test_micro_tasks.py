@@ -16,7 +16,7 @@ from flagfall.kernel.roles import TaskRole
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.tasks.commai.micro.characters import (
-    CHARACTER_SOURCES,
+    CHARACTER_TASKS,
     PUNCTUATION,
     TARGET_ALPHABET,
     echo,
@@ -24,8 +24,8 @@ from flagfall.tasks.commai.micro.characters import (
     hidden_target,
     letter_mapping,
 )
-from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES, ROWS, feedback_mapping
+from flagfall.tasks.commai.micro.engine import MicroRow, MicroTask
+from flagfall.tasks.commai.micro.feedback import FEEDBACK_TASKS, ROWS, feedback_mapping
 from flagfall.tasks.commai.micro.limits import MicroRules
 from flagfall.tasks.commai.micro.questions import (
     RIGHT,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 ALWAYS_WRONG = ord("~")  # in no alphabet
-ALL_SOURCES = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}
+ALL_TASKS = {**CHARACTER_TASKS, **FEEDBACK_TASKS}
 
 
 def micro(task_id: str) -> MicroTask:
@@ -402,7 +402,7 @@ def test_an_always_wrong_learner_of_micro3_is_mostly_asked_706_to_798_questions(
     assert median(lengths) in range(706, 799)
 
 
-@pytest.mark.parametrize("task_id", FEEDBACK_SOURCES)
+@pytest.mark.parametrize("task_id", FEEDBACK_TASKS)
 def test_an_always_wrong_learner_of_group_5_is_mostly_asked_125_to_189_questions(task_id: str) -> None:
     """The measured range of specification 6.3; its rules allow 105 to 285."""
     lengths = lengths_when_always_wrong(task_id, 60)
@@ -413,9 +413,9 @@ def test_an_always_wrong_learner_of_group_5_is_mostly_asked_125_to_189_questions
 # --- questions ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task_id", [task_id for task_id in ALL_SOURCES if task_id != "micro1"])
+@pytest.mark.parametrize("task_id", [task_id for task_id in ALL_TASKS if task_id != "micro1"])
 def test_each_key_comes_n_times_in_n_times_n_questions(task_id: str) -> None:
-    source = ALL_SOURCES[task_id](Random(5))
+    source = ALL_TASKS[task_id].source(Random(5))
     assert isinstance(source, TableQuestions)
     n = len(source.answers)
     for _ in range(3):
@@ -443,13 +443,22 @@ def test_micro1_draws_ten_of_its_characters_and_the_target_among_them() -> None:
 
 @pytest.mark.parametrize("task_id", ["micro2", "micro3"])
 def test_micro2_and_micro3_echo_punctuation(task_id: str) -> None:
-    source = CHARACTER_SOURCES[task_id](Random(0))
+    source = CHARACTER_TASKS[task_id].source(Random(0))
     assert isinstance(source, TableQuestions)
     assert all(source.answers[key] == key for key in PUNCTUATION)
     letters = {key: answer for key, answer in source.answers.items() if key not in PUNCTUATION}
     assert len(letters) == 4
     assert set(letters.values()) <= letters.keys()
     assert len(set(letters.values())) == {"micro2": 1, "micro3": 4}[task_id]
+
+
+def test_a_row_has_exactly_the_settings_that_its_source_takes() -> None:
+    with pytest.raises(TypeError, match=r"settings \[\], arguments \['alphabet_size', 'options'\]"):
+        MicroRow(letter_mapping)
+    with pytest.raises(
+        TypeError, match=r"settings \['alphabet_size', 'size'\], arguments \['alphabet_size'\]"
+    ):
+        MicroRow(echo, settings={"alphabet_size": (1, 34), "size": (1, 2)})
 
 
 def test_sizes_can_be_changed() -> None:

@@ -13,6 +13,7 @@ import trio
 from msgspec import Meta, Struct
 
 import flagfall
+from flagfall.cli.commands.export import EXPORTS
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted, TurnPlayed
 from flagfall.recording.journal.format import Sealer, encode
@@ -160,16 +161,21 @@ def test_a_folder_packs_matches_into_lanes(export, tmp_path):
 def test_a_cut_journal_exports_what_it_holds(export, late_match, tmp_path):
     lines = late_match.read_bytes().splitlines(keepends=True)
     (tmp_path / "cut.jsonl").write_bytes(b"".join(lines[:12]))
-    for to, made in (("trace", "cut.trace.json"), ("parquet", "cut.parquet")):
+    for to, row in EXPORTS.items():
         done = export("--to", to, "cut.jsonl")
         assert done.code == 1
         assert done.err == (
             "flagfall: cut.jsonl: line 13 (after turn 8): it ends without its last seal;"
             " what it holds is exported\n"
         )
-        assert (tmp_path / made).stat().st_size > 0
+        assert (tmp_path / f"cut{row.ending}").stat().st_size > 0
     assert len(named(trace_of(tmp_path / "cut.trace.json"), "turn")) == 9
     assert read_table(tmp_path / "cut.parquet").num_rows == 9
+
+
+def test_the_page_on_exports_describes_every_format():
+    page = (FIXTURES.parent.parent / "docs" / "export.md").read_text()
+    assert [to for to in EXPORTS if f"\n`--to {to}` writes " not in page] == []
 
 
 def test_damaged_journals_in_a_folder_are_named(export, late_match, tmp_path):

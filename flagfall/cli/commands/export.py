@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-__all__ = ["export"]
+__all__ = ["EXPORTS", "Export", "export"]
 
 import sys
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
 from flagfall.errors import UsageError
 
-_ENDINGS: Final = {"trace": ".trace.json", "parquet": ".parquet"}
+
+class Export(NamedTuple):
+    """A format of exports.
+
+    Attributes:
+        ending: that of the file's name.
+        writer: `module:function`, imported when it is called. It takes the matches (`Source`), a file for
+            bytes, and a function for a line about each damaged journal.
+        about: what the file holds and what the format needs, for the help.
+    """
+
+    ending: str
+    writer: str
+    about: str
+
+
+EXPORTS: Final = {
+    "trace": Export(
+        ".trace.json",
+        "flagfall.viewer.export.trace:write_trace",
+        "a timeline of matches, turns, stalls and disqualifications in Chrome's trace event format, which"
+        " ui.perfetto.dev opens.",
+    ),
+    "parquet": Export(
+        ".parquet",
+        "flagfall.viewer.export.parquet:write_parquet",
+        "a table with a row for each turn; needs the extra `parquet`.",
+    ),
+}
+"""Formats by name."""
+
+
+def _help() -> str:
+    return " ".join(f"`{name}`: {row.about}" for name, row in EXPORTS.items())
 
 
 def export(
     file: Path,
     /,
     *,
-    to: Literal["trace", "parquet"],
+    to: Annotated[Literal[tuple(EXPORTS)], Parameter(help=_help())],  # type: ignore[valid-type]  # their names
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
     """Export a journal, or all journals of a tournament, for other programs.
@@ -29,17 +62,15 @@ def export(
 
     Args:
         file: A journal, or the folder of a tournament.
-        to: `trace`: a timeline of matches, turns, stalls and disqualifications in Chrome's trace event
-            format, which ui.perfetto.dev opens. `parquet`: a table with a row for each turn; needs pyarrow.
+        to: Format, a name of `EXPORTS`.
         output: File to write; by default in the working directory, named after the journal or folder.
     """
     from contextlib import nullcontext
+    from pkgutil import resolve_name
 
     from flagfall.cli.console.files import reading, replacing
     from flagfall.terminal_text import one_line
-    from flagfall.viewer.export.parquet import check_parquet, write_parquet
     from flagfall.viewer.export.sources import find_sources, match_name
-    from flagfall.viewer.export.trace import write_trace
 
     problems = 0
 
@@ -48,17 +79,13 @@ def export(
         problems += 1
         print(f"flagfall: {one_line(problem)}; what it holds is exported", file=sys.stderr)
 
-    if to == "parquet":
-        check_parquet()
+    row = EXPORTS[to]
     with nullcontext() if file.is_dir() else reading(file):
         sources = find_sources(file, report)
-        made = output or Path(match_name(file.absolute()) + _ENDINGS[to])
+        made = output or Path(match_name(file.absolute()) + row.ending)
         if any(made.exists() and made.samefile(source.path) for source in sources):
             raise UsageError(f"--output {made}: this is the journal itself; name another file")
         with replacing(made) as writing:
-            if to == "trace":
-                write_trace(sources, writing, report)
-            else:
-                write_parquet(sources, writing.buffer, report)
+            resolve_name(row.writer)(sources, writing.buffer, report)
     print(made)
     return 1 if problems else 0

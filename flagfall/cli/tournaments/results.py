@@ -51,7 +51,7 @@ def show_tournament(
         HostFault: the file cannot be written.
     """
     if form == "table" and output is not None:
-        raise UsageError(f"{output}: a table can only be printed; for a file use csv, json or parquet")
+        raise UsageError(f"{output}: a table can only be printed; for a file use {' or '.join(FILE_FORMATS)}")
     form = form or _format_of(output)
     if form == "parquet" and output is None:
         raise UsageError("Parquet is a binary format: name a file with --output")

@@ -32,17 +32,21 @@ __all__ = [
     "MAX_LINE_TURNS",
     "SEAL_PREFIX",
     "SHORT_DIGITS",
+    "Fell",
     "Sealer",
     "decode_events",
     "encode",
+    "event_decoder",
     "schema_of",
     "seal_line",
     "writable",
 ]
 
+from functools import reduce
 from hashlib import sha256
+from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -50,14 +54,7 @@ from flagfall.events import (
     ON_TIME,
     SCHEMA,
     Event,
-    MatchEnded,
-    MatchStarted,
-    ReplyDropped,
     SeatDisqualified,
-    SeatReady,
-    StallSeen,
-    TaskEnded,
-    TaskStarted,
     TurnPlayed,
     TurnsPlayed,
     Verdict,
@@ -86,20 +83,6 @@ SHORT_DIGITS: Final = 16
 
 SEAL_PREFIX: Final = b'{"event":"seal",'
 
-_AnyEvent: TypeAlias = (
-    MatchStarted
-    | SeatReady
-    | TaskStarted
-    | TurnPlayed
-    | TurnsPlayed
-    | ReplyDropped
-    | SeatDisqualified
-    | StallSeen
-    | TaskEnded
-    | MatchEnded
-)
-
-
 _FIRST_WITH_DISQUALIFIED: Final = 3
 """The first schema with today's words for a disqualified seat."""
 
@@ -107,7 +90,7 @@ _VERDICTS: Final[Mapping[str, Verdict]] = MappingProxyType({"fallen": "disqualif
 """Verdicts of older schemas that have another word now; `ON_TIME` is one object for all."""
 
 
-class _Fell(SeatDisqualified, frozen=True, tag="fell"):
+class Fell(SeatDisqualified, frozen=True, tag="fell"):
     """A disqualified seat in the words of schemas 1 and 2."""
 
 
@@ -117,27 +100,26 @@ class _OldTurn(TurnPlayed, frozen=True, tag="turn", gc=False):
     verdict: Literal["on time", "late", "overrun", "illegal", "fallen", "absent"] = ON_TIME  # type: ignore[assignment]
 
 
-_OldEvent: TypeAlias = (
-    MatchStarted
-    | SeatReady
-    | TaskStarted
-    | _OldTurn
-    | TurnsPlayed
-    | ReplyDropped
-    | _Fell
-    | StallSeen
-    | TaskEnded
-    | MatchEnded
-)
-
-
 class _Schema(msgspec.Struct):
     schema: int
 
 
+def event_decoder(*others: type) -> Callable[[bytes], Any]:
+    """Return a decoder of the lines of a journal to events and `TurnsPlayed`.
+
+    Args:
+        others: classes to decode to, in place of events with the same name in the journal.
+    """
+    by_name: dict[str, Any] = {
+        kind.__struct_config__.tag: kind  # type: ignore[attr-defined]  # every class here is a Struct
+        for kind in (*Event.__subclasses__(), TurnsPlayed, *others)
+    }
+    return json_decoder(reduce(or_, by_name.values()))
+
+
 _encoder = json_encoder()
-_decode: Callable[[bytes], Any] = json_decoder(_AnyEvent)
-_decode_old: Callable[[bytes], Any] = json_decoder(_OldEvent)
+_decode: Callable[[bytes], Any] = event_decoder()
+_decode_old: Callable[[bytes], Any] = event_decoder(_OldTurn, Fell)
 _decode_schema: Callable[[bytes], Any] = json_decoder(_Schema)
 
 encode: Final[Callable[[Any], bytes]] = _encoder.encode
@@ -189,9 +171,9 @@ def decode_events(line: bytes, schema: int = SCHEMA) -> Sequence[Event]:
     return _expanded(found) if isinstance(found, TurnsPlayed) else [_with_arrays(found)]
 
 
-def _renewed(event: _OldEvent) -> _AnyEvent:
+def _renewed(event: Event | TurnsPlayed) -> Event | TurnsPlayed:
     """Return an event of an older schema in the words of today's."""
-    if isinstance(event, _Fell):
+    if isinstance(event, Fell):
         return SeatDisqualified(event.at_ns, event.seat, event.reason, event.detail)
     if isinstance(event, _OldTurn):
         values = {field: getattr(event, field) for field in TurnPlayed.__struct_fields__}
@@ -217,9 +199,9 @@ def _with_arrays(event: Event) -> Event:
             return msgspec.structs.replace(
                 event, observation=restored(restore_arrays(observation)), action=restore_arrays(action)
             )
-    elif type(event) is TaskEnded:
-        return msgspec.structs.replace(event, metrics=restore_arrays(event.metrics))
-    return event
+        return event
+    held = {name: of for name, of in event.facts().items() if isinstance(of, dict | list)}
+    return msgspec.structs.replace(event, **restore_arrays(held)) if held else event
 
 
 def schema_of(line: bytes) -> int:

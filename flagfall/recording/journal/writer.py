@@ -32,7 +32,7 @@ import trio
 from msgspec.structs import replace
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, TurnPlayed, TurnsPlayed
+from flagfall.events import Event, MatchStarted, TurnPlayed, TurnsPlayed
 from flagfall.recording.journal.digests import kept
 from flagfall.recording.journal.disk_thread import disk
 from flagfall.recording.journal.file import JournalFile, check_writable, is_compressed
@@ -180,12 +180,16 @@ class Journal:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
             self._wake.set()
-        elif type(event) is SeatDisqualified or type(event) is MatchEnded:
-            event = replace(event, detail=writable(event.detail))
         try:
             if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
                 event = replace(event, observation=kept(encode(event.observation)))
-            line = encode(event)
+            try:
+                line = encode(event)
+            except UnicodeEncodeError:  # a text of an agent; looking for one in every event would take longer
+                if isinstance(event, TurnPlayed | TurnsPlayed):
+                    raise
+                facts = event.facts().items()
+                line = encode(replace(event, **{name: writable(of) for name, of in facts if type(of) is str}))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise HostFault(f"journal {self.path}: {_place(event)} cannot be written: {error}") from error
         if len(line) >= MAX_LINE_BYTES:

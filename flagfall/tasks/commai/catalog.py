@@ -13,40 +13,28 @@ The tasks follow the original, quirks included; `make_catalog(fixes=True)` repai
 
 from __future__ import annotations
 
-__all__ = ["CATALOG", "make_catalog"]
+__all__ = ["CATALOG", "MICRO_TASKS", "make_catalog"]
 
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.commai.micro.characters import CHARACTER_SOURCES
-from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES
-from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules
-from flagfall.tasks.commai.micro.sentences import SENTENCE_SETUPS
-from flagfall.tasks.commai.micro.synonyms import NewWordQuestions, SynonymQuestions
+from flagfall.tasks.commai.micro.characters import CHARACTER_TASKS
+from flagfall.tasks.commai.micro.feedback import FEEDBACK_TASKS
+from flagfall.tasks.commai.micro.sentences import SENTENCE_TASKS
+from flagfall.tasks.commai.micro.synonyms import SYNONYM_TASKS
 from flagfall.tasks.commai.mini.examples import FORMER_STRINGS, MINI_EXAMPLES
 from flagfall.tasks.commai.mini.task import MiniTask
-from flagfall.tasks.commai.vocabulary import Vocabulary, default_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from flagfall.tasks.commai.byte_task import ByteTask
-    from flagfall.tasks.commai.micro.engine import SourceFactory
+    from flagfall.tasks.commai.vocabulary import Vocabulary
     from flagfall.tasks.commai.world import World
 
-SENTENCE_SOURCES: Final[Mapping[str, Callable[[Vocabulary], SourceFactory]]] = MappingProxyType(
-    {
-        **{task_id: partial(partial, setup) for task_id, setup in SENTENCE_SETUPS.items()},
-        "micro19": SynonymQuestions,
-        "micro20": NewWordQuestions,
-    }
-)
-"""Sources of the questions of micro-tasks 6 to 20 by task id, each made from a vocabulary for one task."""
-
-_LENIENT: Final = MicroRules(failed_task_tolerance=2.0)
-_RULES: Final = MappingProxyType(dict.fromkeys(("micro6", "micro15", "micro19", "micro20"), _LENIENT))
+MICRO_TASKS: Final = {**CHARACTER_TASKS, **FEEDBACK_TASKS, **SENTENCE_TASKS, **SYNONYM_TASKS}
+"""All micro-tasks by id: how they are made, and the settings that configurations may change."""
 
 
 def make_catalog(
@@ -60,22 +48,15 @@ def make_catalog(
         world: the world of the mini-tasks, shared by all of them; it also hears the learner.
         fixes: repair the quirks of the original that `docs/round1.md` lists for this option.
     """
-    simple = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}
     return MappingProxyType(
         {
             **{
-                task_id: partial(MicroTask, task_id, source, fixes=fixes)
-                for task_id, source in simple.items()
+                task_id: partial(row.make, task_id, words, fixes=fixes)
+                for task_id, row in MICRO_TASKS.items()
             },
-            **{task_id: partial(_sentence_task, task_id, words, fixes) for task_id in SENTENCE_SOURCES},
             **{task_id: partial(_mini_task, task_id, world, fixes) for task_id in MINI_EXAMPLES},
         }
     )
-
-
-def _sentence_task(task_id: str, words: Vocabulary | None, fixes: bool) -> MicroTask:
-    source = SENTENCE_SOURCES[task_id](words or default_vocabulary())
-    return MicroTask(task_id, source, _RULES.get(task_id, DEFAULT_RULES), fixes=fixes)
 
 
 def _mini_task(task_id: str, world: World | None, fixes: bool) -> MiniTask:

@@ -13,16 +13,9 @@ import attrs
 
 from flagfall.configfile.converter import Bounds
 from flagfall.tasks.commai.byte_task import ByteTask
-from flagfall.tasks.commai.catalog import CATALOG, make_catalog
+from flagfall.tasks.commai.catalog import CATALOG, MICRO_TASKS, make_catalog
 from flagfall.tasks.commai.grid_world import GridWorld
-from flagfall.tasks.commai.micro.characters import (
-    CHARACTER_SOURCES,
-    LETTERS,
-    PUNCTUATION,
-    TARGET_ALPHABET,
-)
 from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.feedback import FEEDBACK_SOURCES, ROWS
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, commai_tasks
 from flagfall.tasks.commai.vocabulary import Vocabulary
 
@@ -32,12 +25,9 @@ WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid":
 MAX_SETTING: Final = 10**9
 """The greatest value of a setting that has no limit of its own: more steps than a match can have."""
 
-MAX_DRAWN: Final = 10_000
-"""The greatest number of items that a task draws and keeps; typical are 2 to 10."""
 
-
-def _whole(least: int, most: int = MAX_SETTING) -> Any:
-    return Annotated[int, Bounds(least, most)]
+def _whole(least: int, most: int | None = None) -> Any:
+    return Annotated[int, Bounds(least, MAX_SETTING if most is None else most)]
 
 
 _TOLERANCE: Final = Annotated[int | float, Bounds(0, MAX_SETTING)]
@@ -71,15 +61,6 @@ _RULES: Final = {
     "max_time": _whole(1),
 }
 
-_CHARACTER_SETTINGS: Final = {
-    "micro1": {"alphabet_size": _whole(1, len(TARGET_ALPHABET)), "patience": _whole(1)},
-    "micro2": {"alphabet_size": _whole(1, len(LETTERS)), "patience": _whole(1)},
-    "micro3": {"alphabet_size": _whole(1, len(LETTERS)), "options": _whole(1, MAX_DRAWN)},
-    "micro4": {"alphabet_size": _whole(1, len(LETTERS + PUNCTUATION))},
-}
-
-_DIGITS: Final = 10
-
 
 @cache
 def _settings_class(fields: tuple[tuple[str, Any], ...]) -> type[Any]:
@@ -96,25 +77,10 @@ def _settings(fields: Mapping[str, Any]) -> type[Any]:
     return _settings_class(tuple(fields.items()))
 
 
-def _question_settings(task_id: str) -> dict[str, Any]:
-    """Return the settings of the questions of a micro-task."""
-    if task_id in FEEDBACK_SOURCES:
-        return {"mapping_size": _whole(1, _DIGITS if ROWS[task_id].keys == "each" else MAX_DRAWN)}
-    return _CHARACTER_SETTINGS.get(task_id, {})
-
-
 def _micro(
     task_id: str, settings: Mapping[str, Any], _world: GridWorld | None, words: Vocabulary | None, fixes: bool
 ) -> MicroTask:
-    task = make_catalog(words, fixes=fixes)[task_id]()
-    assert isinstance(task, MicroTask)
-    rules = attrs.evolve(task.rules, **{name: settings[name] for name in settings if name in _RULES})
-    constants = {name: settings[name] for name in settings if name not in _RULES}
-    if constants:
-        source = {**CHARACTER_SOURCES, **FEEDBACK_SOURCES}[task_id]
-        return MicroTask(task_id, partial(source, **constants), rules, fixes=fixes)
-    task.rules = rules
-    return task
+    return MICRO_TASKS[task_id].make(task_id, words, fixes=fixes, **settings)
 
 
 def _mini(
@@ -142,8 +108,9 @@ def _task_types() -> dict[str, TaskType]:
     only_time = _settings({"max_time": _whole(1)})
     types = {}
     for task_id in CATALOG:
-        if task_id.startswith("micro"):
-            settings = _settings({**_RULES, **_question_settings(task_id)})
+        if task_id in MICRO_TASKS:
+            own = MICRO_TASKS[task_id].settings
+            settings = _settings({**_RULES, **{name: _whole(*limits) for name, limits in own.items()}})
             types[task_id] = TaskType(settings, False, False, partial(_micro, task_id))
         else:
             types[task_id] = TaskType(only_time, True, False, partial(_mini, task_id))

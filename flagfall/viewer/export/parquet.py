@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["check_parquet", "write_parquet"]
+__all__ = ["write_parquet"]
 
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -172,15 +172,6 @@ def write_parquet(sources: Sequence[Source], file: BinaryIO, report: Callable[[s
             if problem := take_events(source, _MatchRows(source, rows).take):
                 report(problem)
         rows.flush()
-
-
-def check_parquet() -> None:
-    """Check that tables can be written.
-
-    Raises:
-        UsageError: pyarrow is not installed.
-    """
-    _pyarrow()
 
 
 def _metadata(sources: Sequence[Source]) -> dict[str, str]:

@@ -18,11 +18,12 @@ from __future__ import annotations
 __all__ = ["TraceWriter", "write_trace"]
 
 import heapq
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from flagfall.events import (
     Event,
     MatchEnded,
+    MatchStarted,
     ReplyDropped,
     SeatDisqualified,
     SeatReady,
@@ -56,16 +57,16 @@ class TraceWriter:
     """Writes events of the format one by one.
 
     Args:
-        file: receives the text.
+        file: receives the text in UTF-8.
 
     Attributes:
         last_ns: end of the last event so far, on the common timeline.
     """
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.last_ns: int = 0
         self._file = file
-        self._comma = ""
+        self._comma = b""
 
     def begin(self, about: dict[str, Any]) -> None:
         """Write the beginning of the file.
@@ -73,11 +74,11 @@ class TraceWriter:
         Args:
             about: texts and numbers about the whole; viewers show them.
         """
-        self._file.write('{"displayTimeUnit":"ns","otherData":' + json_text(about) + ',"traceEvents":[\n')
+        self._file.write(b'{"displayTimeUnit":"ns","otherData":' + encode(about) + b',"traceEvents":[\n')
 
     def end(self) -> None:
         """Write the end of the file."""
-        self._file.write("\n]}\n")
+        self._file.write(b"\n]}\n")
 
     def name(self, pid: int, tid: int | None, name: str, order: int) -> None:
         """Name a process or a row, and put it into its place.
@@ -112,8 +113,8 @@ class TraceWriter:
         self._put({"ph": "C", "name": name, "pid": pid, "tid": 0, "ts": at_ns / 1000, "args": {"s": value}})
 
     def _put(self, event: dict[str, Any]) -> None:
-        self._file.write(self._comma + encode(event).decode())
-        self._comma = ",\n"
+        self._file.write(self._comma + encode(event))
+        self._comma = b",\n"
 
 
 class _MatchTrace:
@@ -186,6 +187,14 @@ class _MatchTrace:
             case MatchEnded():
                 args = {"reason": event.reason, "turns": event.turns}
                 self._mark(_MATCH_ROW, f"over: {event.reason}", "match", at_ns, args)
+            case MatchStarted():
+                pass  # `write` shows the match as a whole
+            case _:
+                facts = event.facts()
+                args = {name: _brief(of) for name, of in facts.items()}
+                seat = facts.get("seat")
+                row = _MATCH_ROW if seat is None else self._seat_row(seat)
+                self._mark(row, event.title, str(event.__struct_config__.tag), at_ns, args)
 
     def _turn(self, event: TurnPlayed, at_ns: int) -> None:
         limits = self._limits.take_turn(event)
@@ -260,7 +269,7 @@ class _MatchTrace:
         self._writer.instant(self._pid, row, name, kind, at_ns, args)
 
 
-def write_trace(sources: Sequence[Source], file: TextIO, report: Callable[[str], None]) -> None:
+def write_trace(sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None]) -> None:
     """Write the timeline of some matches.
 
     Matches on the wall clock lie where they were played; those on the virtual clock follow each other.
@@ -298,6 +307,12 @@ def _name_rows(writer: TraceWriter, pid: int, name: str) -> None:
     writer.name(pid, _MATCH_ROW, "match and tasks", _MATCH_ROW)
     writer.name(pid, _STALL_ROW, "stalls of the host", MAX_SEAT_ROWS + _STALL_ROW)
     writer.name(pid, _JOURNAL_ROW, "journal", MAX_SEAT_ROWS + _STALL_ROW + 1)
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, bool | int | float | None):
+        return value
+    return shorten(value if isinstance(value, str) else json_text(value), MAX_TEXT_CHARS)
 
 
 class _Lanes:

@@ -104,12 +104,11 @@ class _Builder:
             if 0 <= event.seat < self._seats:
                 self._take_turn(event)
         else:
-            sentence = _SENTENCES[type(event)]
             if isinstance(event, SeatReady):
                 self._limits.take_start(event)
-            kind, text = sentence(event, self._names)
-            seat = getattr(event, "seat", None)
-            self.note(event.at_ns, kind, seat, text, getattr(event, "index", None))
+            text = _SENTENCES.get(type(event), _told)(event, self._names)
+            facts, kind = event.facts(), str(event.__struct_config__.tag)
+            self.note(event.at_ns, kind, facts.get("seat"), text, facts.get("index"))
 
     def _take_turn(self, event: TurnPlayed) -> None:
         seat, limits, columns = event.seat, self._limits.take_turn(event), self._columns
@@ -189,53 +188,57 @@ def _seat(event: Any, names: list[str]) -> str:
     return f"Seat {seat} ({shortened(names[seat], MAX_NAME_CHARS)})" if named else f"Seat {seat}"
 
 
-def _begins(event: MatchStarted, _names: list[str]) -> tuple[str, str]:
-    return "match", (
+def _begins(event: MatchStarted, _names: list[str]) -> str:
+    return (
         f"The match begins: {counted(len(event.agents), 'seat')}, {counted(len(event.tasks), 'task')},"
         f" {shortened(event.scheduler, MAX_NAME_CHARS)}, {shortened(event.time_control, MAX_NAME_CHARS)}."
     )
 
 
-def _ready(event: SeatReady, names: list[str]) -> tuple[str, str]:
+def _ready(event: SeatReady, names: list[str]) -> str:
     host = shortened(event.host, MAX_NAME_CHARS)
-    return "ready", f"{_seat(event, names)} is ready after {_ms(event.spent_ns)}, on the host {host}."
+    return f"{_seat(event, names)} is ready after {_ms(event.spent_ns)}, on the host {host}."
 
 
-def _start(event: TaskStarted, _names: list[str]) -> tuple[str, str]:
-    return "start", f"Task {shortened(event.task, MAX_NAME_CHARS)} begins, with seed {exact(event.seed)}."
+def _start(event: TaskStarted, _names: list[str]) -> str:
+    return f"Task {shortened(event.task, MAX_NAME_CHARS)} begins, with seed {exact(event.seed)}."
 
 
-def _end(event: TaskEnded, _names: list[str]) -> tuple[str, str]:
+def _end(event: TaskEnded, _names: list[str]) -> str:
     result = {True: "solved", False: "failed", None: "no result"}[event.result]
     task = shortened(event.task, MAX_NAME_CHARS)
     ended = shortened(event.ended, MAX_NAME_CHARS)
     steps, reward = event.steps, reward_of(event.reward)
-    return "end", f"Task {task} ends ({ended}): {result}, reward {reward:,}, {counted(steps, 'step')}."
+    return f"Task {task} ends ({ended}): {result}, reward {reward:,}, {counted(steps, 'step')}."
 
 
-def _dropped(event: ReplyDropped, names: list[str]) -> tuple[str, str]:
+def _dropped(event: ReplyDropped, names: list[str]) -> str:
     to = "no turn" if event.turn < 0 else f"turn {exact(event.turn)}"
     why = {"stale": "its turn was over", "double": "it was answered before", "unasked": "it was not asked"}
-    return "dropped", f"A reply of {_seat(event, names)} to {to} is dropped: {why[event.why]}."
+    return f"A reply of {_seat(event, names)} to {to} is dropped: {why[event.why]}."
 
 
-def _disqualified(event: SeatDisqualified, names: list[str]) -> tuple[str, str]:
+def _disqualified(event: SeatDisqualified, names: list[str]) -> str:
     reason = shortened(event.reason, MAX_NAME_CHARS)
     detail = f". {event.detail}" if event.detail else "."
-    return "disqualified", f"{_seat(event, names)} is disqualified: {reason}{detail}"
+    return f"{_seat(event, names)} is disqualified: {reason}{detail}"
 
 
-def _stall(event: StallSeen, names: list[str]) -> tuple[str, str]:
+def _stall(event: StallSeen, names: list[str]) -> str:
     blocker = "" if event.seat is None else f", blocked by {_seat(event, names)}"
-    return "stall", f"The host stalled for {_ms(event.lost_ns)}{blocker}."
+    return f"The host stalled for {_ms(event.lost_ns)}{blocker}."
 
 
-def _over(event: MatchEnded, _names: list[str]) -> tuple[str, str]:
+def _over(event: MatchEnded, _names: list[str]) -> str:
     detail = f". {event.detail}" if event.detail else "."
-    return "over", f"The match ends after {counted(event.turns, 'turn')}: {event.reason}{detail}"
+    return f"The match ends after {counted(event.turns, 'turn')}: {event.reason}{detail}"
 
 
-_SENTENCES: Final[Mapping[type[Event], Callable[[Any, list[str]], tuple[str, str]]]] = {
+def _told(event: Event, _names: list[str]) -> str:
+    return f"{event.title.capitalize()}: {text_of(event.facts(), MAX_DETAIL_CHARS)}"
+
+
+_SENTENCES: Final[Mapping[type[Event], Callable[[Any, list[str]], str]]] = {
     MatchStarted: _begins,
     SeatReady: _ready,
     TaskStarted: _start,
@@ -245,3 +248,4 @@ _SENTENCES: Final[Mapping[type[Event], Callable[[Any, list[str]], tuple[str, str
     StallSeen: _stall,
     MatchEnded: _over,
 }
+"""Texts of events that are shown in words of their own."""

@@ -16,25 +16,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from flagfall.events import (
-    ON_TIME,
-    Amount,
-    MatchEnded,
-    MatchStarted,
-    ReplyDropped,
-    Reward,
-    SeatDisqualified,
-    SeatReady,
-    StallSeen,
-    TaskEnded,
-    TaskStarted,
-    TurnPlayed,
-    Whole,
-)
-from flagfall.kernel.channels.arrays import json_decoder
+from flagfall.events import ON_TIME, Amount, MatchStarted, Reward, TurnPlayed, Whole
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.file import is_compressed, open_lines
-from flagfall.recording.journal.format import MAX_LINE_BYTES, MAX_LINE_TURNS, SEAL_PREFIX, decode_events
+from flagfall.recording.journal.format import (
+    MAX_LINE_BYTES,
+    MAX_LINE_TURNS,
+    SEAL_PREFIX,
+    Fell,
+    decode_events,
+    event_decoder,
+)
 from flagfall.recording.journal.reader import JournalError, check_schema, state_of_seal
 from flagfall.viewer.replay.tally import Damage, Tally
 
@@ -80,23 +72,7 @@ class _Turns(msgspec.Struct, tag_field="event", tag="turns", gc=False):
     spent_ns: list[Whole]
 
 
-class _Fell(SeatDisqualified, frozen=True, tag="fell"):
-    """A disqualified seat in the words of schemas 1 and 2."""
-
-
-_decode: Any = json_decoder(
-    _Turn
-    | _Turns
-    | MatchStarted
-    | SeatReady
-    | TaskStarted
-    | ReplyDropped
-    | SeatDisqualified
-    | _Fell
-    | StallSeen
-    | TaskEnded
-    | MatchEnded
-)
+_decode: Any = event_decoder(_Turn, _Turns, Fell)
 
 
 class Index:

@@ -24,6 +24,7 @@ from flagfall.events import (
     ReplyDropped,
     SeatDisqualified,
     SeatReady,
+    StallSeen,
     TaskEnded,
     TaskStarted,
 )
@@ -304,9 +305,9 @@ class Tally:
         elif isinstance(event, MatchEnded):
             detail = shortened(event.detail, MAX_DETAIL_CHARS)
             self.over = replace(event, detail=detail, reward=reward_of(event.reward))
-        elif seat is None:
+        elif isinstance(event, StallSeen):
             self._count("stalls")
-        elif seat < len(self.seats):
+        elif seat is not None and seat < len(self.seats):
             self._take_of_seat(seat, event)
 
     def _take_of_seat(self, seat: int, event: Any) -> None:
@@ -323,5 +324,3 @@ class Tally:
         elif isinstance(event, ReplyDropped):
             self._count("dropped")
             entry.dropped += 1
-        else:
-            self._count("stalls")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "ALPHABET_SIZE",
-    "CHARACTER_SOURCES",
+    "CHARACTER_TASKS",
     "LETTERS",
     "PUNCTUATION",
     "TARGET_ALPHABET",
@@ -19,9 +19,9 @@ __all__ = [
 ]
 
 from string import ascii_letters, ascii_lowercase, digits
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from flagfall.tasks.commai.micro.engine import MAX_DRAWN, MicroRow
 from flagfall.tasks.commai.micro.questions import (
     OptionsLeft,
     Patience,
@@ -32,10 +32,7 @@ from flagfall.tasks.commai.micro.questions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from random import Random
-
-    from flagfall.tasks.commai.micro.engine import SourceFactory
 
 LETTERS: Final = one_by_one(ascii_lowercase.encode())
 
@@ -123,12 +120,14 @@ def _echoed(keys: list[bytes]) -> dict[bytes, bytes]:
     return {key: key for key in keys}
 
 
-CHARACTER_SOURCES: Final[Mapping[str, SourceFactory]] = MappingProxyType(
-    {
-        "micro1": hidden_target,
-        "micro2": hidden_letter,
-        "micro3": letter_mapping,
-        "micro4": echo,
-    }
-)
-"""Sources of the questions of micro-tasks 1 to 4, by task id."""
+CHARACTER_TASKS: Final = {
+    "micro1": MicroRow(
+        hidden_target, settings={"alphabet_size": (1, len(TARGET_ALPHABET)), "patience": (1, None)}
+    ),
+    "micro2": MicroRow(hidden_letter, settings={"alphabet_size": (1, len(LETTERS)), "patience": (1, None)}),
+    "micro3": MicroRow(
+        letter_mapping, settings={"alphabet_size": (1, len(LETTERS)), "options": (1, MAX_DRAWN)}
+    ),
+    "micro4": MicroRow(echo, settings={"alphabet_size": (1, len(LETTERS + PUNCTUATION))}),
+}
+"""Micro-tasks 1 to 4, by id."""

@@ -13,22 +13,34 @@ Rule 4: the time runs out only in silence, and the result is `False`. The byte r
 
 from __future__ import annotations
 
-__all__ = ["MicroTask", "SourceFactory"]
+__all__ = ["MAX_DRAWN", "RULES", "MicroRow", "MicroTask", "SourceFactory"]
 
+import inspect
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import attrs
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules, Progress
 from flagfall.tasks.commai.micro.questions import QuestionSource
+from flagfall.tasks.commai.vocabulary import Vocabulary, default_vocabulary
 from flagfall.tasks.rule_revisions import ROUND1, revision_of, unknown_revision
 
 SourceFactory: TypeAlias = Callable[[Random], QuestionSource]
 """Makes the questions of one instance; everything random in them comes from the argument."""
 
+MAX_DRAWN: Final = 10_000
+"""The greatest number of items that a task draws and keeps; typical are 2 to 10."""
+
 _PUNISHMENT = -1
+RULES: Final = tuple(field.name for field in attrs.fields(MicroRules))
+"""Constants of every micro-task."""
+
+_IN_CALL = inspect.Parameter.KEYWORD_ONLY
 
 
 class MicroTask(ByteTask):
@@ -141,3 +153,60 @@ class MicroTask(ByteTask):
             "hard_limit": progress.hard_limit,
             "timed_out": self._timed_out,
         }
+
+
+@attrs.frozen
+class MicroRow:
+    """A micro-task as catalog and configurations know it.
+
+    Attributes:
+        source: called for each instance with the words, if it `has_words`, and a generator of random
+            numbers; or a class, called with the words once for each task.
+        settings: the least and the greatest value of each setting of the questions, `None` for no limit; the
+            arguments of `source` by keyword, all of them.
+        rules: the constants of the task.
+        has_words: the questions have words of a vocabulary.
+
+    Raises:
+        TypeError: arguments of `source` are missing in the settings, or the other way round.
+    """
+
+    source: Callable[..., Any]
+    settings: Mapping[str, tuple[int, int | None]] = attrs.field(factory=dict, kw_only=True)
+    rules: MicroRules = attrs.field(default=DEFAULT_RULES, kw_only=True)
+    has_words: bool = attrs.field(default=False, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        parameters = inspect.signature(self.source).parameters
+        given = self.source.keywords if isinstance(self.source, partial) else {}
+        taken = {name for name in parameters if parameters[name].kind is _IN_CALL} - given.keys()
+        if taken != self.settings.keys():
+            raise TypeError(f"{self.source}: settings {sorted(self.settings)}, arguments {sorted(taken)}")
+
+    def questions(self, words: Vocabulary | None = None, **settings: Any) -> SourceFactory:
+        """Return the source of the questions of one task.
+
+        Args:
+            words: the vocabulary; `None` for the one shipped with flagfall.
+            settings: those that differ from the default.
+        """
+        if not self.has_words:
+            return partial(self.source, **settings)
+        words = words or default_vocabulary()
+        is_class = isinstance(self.source, type)
+        return self.source(words, **settings) if is_class else partial(self.source, words, **settings)
+
+    def make(
+        self, task_id: str, words: Vocabulary | None = None, *, fixes: bool = False, **settings: Any
+    ) -> MicroTask:
+        """Return a new task.
+
+        Args:
+            task_id: its id.
+            words: the vocabulary; `None` for the one shipped with flagfall.
+            fixes: see `MicroTask`.
+            settings: settings of the questions and fields of `MicroRules` that differ from the default.
+        """
+        rules = {name: settings.pop(name) for name in RULES if name in settings}
+        source = self.questions(words, **settings)
+        return MicroTask(task_id, source, attrs.evolve(self.rules, **rules), fixes=fixes)

@@ -6,7 +6,7 @@ Challenge.
 
 from __future__ import annotations
 
-__all__ = ["FEEDBACK_SOURCES", "MAPPING_SIZE", "ROWS", "FeedbackRow", "feedback_mapping"]
+__all__ = ["FEEDBACK_TASKS", "MAPPING_SIZE", "ROWS", "FeedbackRow", "feedback_mapping"]
 
 from functools import partial
 from types import MappingProxyType
@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
 
+from flagfall.tasks.commai.micro.engine import MAX_DRAWN, MicroRow
 from flagfall.tasks.commai.micro.questions import OptionsLeft, TableQuestions, in_blocks, one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
-
-    from flagfall.tasks.commai.micro.engine import SourceFactory
 
 MAPPING_SIZE: Final = 10
 """Number of keys drawn for an instance; duplicates collapse, so a mapping may be smaller."""
@@ -120,7 +119,11 @@ def _feedback(rng: Random, row: FeedbackRow, answer: bytes, correct: bool) -> by
     return noise + shown + row.tells
 
 
-FEEDBACK_SOURCES: Final[Mapping[str, SourceFactory]] = MappingProxyType(
-    {task_id: partial(feedback_mapping, row=row) for task_id, row in ROWS.items()}
-)
-"""Sources of the questions of micro-tasks 5.1 to 5.18, by task id."""
+FEEDBACK_TASKS: Final = {
+    task_id: MicroRow(
+        partial(feedback_mapping, row=row),
+        settings={"mapping_size": (1, len(_DIGITS) if row.keys == "each" else MAX_DRAWN)},
+    )
+    for task_id, row in ROWS.items()
+}
+"""Micro-tasks 5.1 to 5.18, by id."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = [
     "DEFAULT_RULES",
     "FAILED_TASK_TOLERANCE",
+    "LENIENT_RULES",
     "MAX_TIME",
     "REQUIRED",
     "SUCCESS_TOLERANCE",
@@ -52,6 +53,7 @@ class MicroRules:
 
 
 DEFAULT_RULES: Final = MicroRules()
+LENIENT_RULES: Final = MicroRules(failed_task_tolerance=2.0)
 
 
 @attrs.define(eq=False)

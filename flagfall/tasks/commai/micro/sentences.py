@@ -10,13 +10,12 @@ __all__ = [
     "CONFIRMING",
     "CORRECTING",
     "MAP_SIZE",
-    "SENTENCE_SETUPS",
+    "SENTENCE_TASKS",
     "SEQUENCES",
     "SPELLING",
     "Draw",
     "Question",
     "SentenceQuestions",
-    "Setup",
     "Style",
     "after_letter",
     "edit_letters",
@@ -35,6 +34,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import attrs
 
+from flagfall.tasks.commai.micro.engine import MicroRow
+from flagfall.tasks.commai.micro.limits import LENIENT_RULES
 from flagfall.tasks.commai.micro.questions import RIGHT, WRONG, AnswerVerdict, QuestionSource
 from flagfall.tasks.commai.vocabulary import Vocabulary
 
@@ -344,9 +345,6 @@ def _letters_joined(rng: Random, _: Word) -> Question:
 
 # --- one instance ------------------------------------------------------------------------------------------
 
-Setup: TypeAlias = Callable[[Vocabulary, Random], SentenceQuestions]
-"""Makes the questions of one instance."""
-
 
 def _simple(draw: Draw, style: Style, words: Vocabulary, rng: Random) -> SentenceQuestions:
     """Return questions that a learner can answer from the start."""
@@ -404,12 +402,10 @@ def _mixed(words: Vocabulary, rng: Random) -> SentenceQuestions:
     return _simple(*_SIMPLE[rng.choice(_MIXED)], words, rng)
 
 
-SENTENCE_SETUPS: Final[Mapping[str, Setup]] = MappingProxyType(
-    {
-        "micro6": _map_words,
-        **{task_id: partial(_simple, *row) for task_id, row in _SIMPLE.items()},  # 7.1 to 14
-        "micro15": _count,
-        "micro16": _mixed,
-    }
-)
-"""Sources of the questions of micro-tasks 6 to 16, by task id."""
+SENTENCE_TASKS: Final = {
+    "micro6": MicroRow(_map_words, rules=LENIENT_RULES, has_words=True),
+    **{task_id: MicroRow(partial(_simple, *row), has_words=True) for task_id, row in _SIMPLE.items()},
+    "micro15": MicroRow(_count, rules=LENIENT_RULES, has_words=True),
+    "micro16": MicroRow(_mixed, has_words=True),
+}
+"""Micro-tasks 6 to 16, by id."""

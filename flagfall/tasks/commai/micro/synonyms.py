@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["NewWordQuestions", "SynonymQuestions"]
+__all__ = ["SYNONYM_TASKS", "NewWordQuestions", "SynonymQuestions"]
 
 import re
 from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from flagfall.tasks.commai.micro.engine import MicroRow
+from flagfall.tasks.commai.micro.limits import LENIENT_RULES
 from flagfall.tasks.commai.micro.sentences import (
     CORRECTING,
     Draw,
@@ -86,3 +88,10 @@ class NewWordQuestions(_Rephrased):
 
 def _renamed(text: str, called: Mapping[str, str]) -> str:
     return _ORIGINAL.sub(lambda found: called.get(found[0], found[0]), text)
+
+
+SYNONYM_TASKS: Final = {
+    "micro19": MicroRow(SynonymQuestions, rules=LENIENT_RULES, has_words=True),
+    "micro20": MicroRow(NewWordQuestions, rules=LENIENT_RULES, has_words=True),
+}
+"""Micro-tasks 19 and 20, by id."""

@@ -17,7 +17,8 @@ const MAX_LIST_HEIGHT = 8_000_000;
 /** Longest text of a row. */
 const MAX_ROW_CHARS = 240;
 
-/** Kinds in the order of their buttons: the counts of a chunk that estimate their rows. */
+/** Kinds in the order of their buttons: the counts of a chunk that estimate their rows. All other kinds of events
+ * belong to the last one. */
 const KINDS = [
   { name: "Late", kinds: ["late", "overrun"], counts: ["late"] },
   { name: "Illegal", kinds: ["illegal"], counts: ["illegal"] },
@@ -25,8 +26,11 @@ const KINDS = [
   { name: "Tasks", kinds: ["start", "end"], counts: ["tasks", "tasks"] },
   { name: "Stalls", kinds: ["stall"], counts: ["stalls"] },
   { name: "Dropped", kinds: ["dropped"], counts: ["dropped"] },
-  { name: "Seats and match", kinds: ["ready", "disqualified", "match", "over", "damaged"], counts: ["disqualified"] },
+  { name: "Seats and match", kinds: [], counts: ["disqualified"] },
 ];
+
+/** Name of the button that shows and hides a kind. */
+const buttonOf = (kind) => (KINDS.find((row) => row.kinds.includes(kind)) ?? KINDS.at(-1)).name;
 
 const TONES = { stall: "credit", dropped: "late", damaged: "bad" };
 const LABELS = { start: "task", end: "task", over: "match" };
@@ -87,7 +91,7 @@ export class EventsPanel {
       button.addEventListener("click", () => {
         const off = button.getAttribute("aria-pressed") === "true";
         button.setAttribute("aria-pressed", String(!off));
-        for (const kind of row.kinds) off ? this.hidden.add(kind) : this.hidden.delete(kind);
+        off ? this.hidden.add(row.name) : this.hidden.delete(row.name);
         this.filter();
       });
       return button;
@@ -106,7 +110,7 @@ export class EventsPanel {
     const columns = this.store.chunks.get(k);
     if (!columns) return undefined;
     return rowsOf(columns, this.store.summary.seats)
-      .filter((row) => !this.hidden.has(row.kind) && (!this.wanted || row.text.toLowerCase().includes(this.wanted)));
+      .filter((row) => !this.hidden.has(buttonOf(row.kind)) && (!this.wanted || row.text.toLowerCase().includes(this.wanted)));
   }
 
   /** Number of rows of each chunk: exact where it is there, otherwise what the summary counts. */
@@ -124,7 +128,7 @@ export class EventsPanel {
 
   estimate(chunk) {
     if (this.wanted) return 1;
-    const shown = KINDS.filter((row) => !row.kinds.every((kind) => this.hidden.has(kind)));
+    const shown = KINDS.filter((row) => !this.hidden.has(row.name));
     return shown.reduce((sum, row) => sum + row.counts.reduce((n, one) => n + (chunk[one] ?? 0), 0), 0);
   }
 
