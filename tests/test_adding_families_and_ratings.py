@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,10 @@ from flagfall.tasks import catalog
 from flagfall.tasks.catalog import Family, add_family, make_task
 from flagfall.tasks.task import Task
 from flagfall.testing import check_task
+from flagfall.tournament.tables import agents
+from flagfall.tournament.tables.agents import Column, add_column
+from flagfall.viewer import show
+from flagfall.viewer.live.folder_reader import FolderReader
 from flagfall.viewer.replay.recorded_match import RecordedMatch
 from tests.command_line import Ended, call_main
 from tests.viewer.reference_frames import decoded
@@ -73,7 +78,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [str(away), *sys.path])
-    monkeypatch.setattr(catalog, "FAMILIES", {**catalog.FAMILIES})
+    tables: list[dict[str, Any]] = [catalog.FAMILIES, agents.COLUMNS]
+    before = [{**table} for table in tables]
     written: list[str] = []
 
     def write(name: str, text: str) -> ModuleType:
@@ -82,6 +88,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return importlib.import_module(name)
 
     yield write
+    for table, rows in zip(tables, before, strict=True):
+        table.clear()
+        table.update(rows)
     for name in written:
         sys.modules.pop(name, None)
 
@@ -172,3 +181,99 @@ def test_a_family_that_workers_cannot_import_is_named(package, call) -> None:
 def test_what_is_taken_is_refused(changed, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         add_family(Family(**{"name": "coins", **changed}))
+
+
+MARKS = '''
+import numpy as np
+from flagfall.tournament.stats.intervals import Interval
+from flagfall.tournament.tables.agents import Column, add_column
+
+def strokes(table):
+    """Place in the order of rewards, the lowest reward first: as in golf, less is better."""
+    reward = np.bincount(table.results.agent, table.results.reward, len(table.agents))
+    return [Interval(float(one), one - 0.5, one + 0.5) for one in reward]
+
+add_column(Column(
+    key="strokes", heading="strokes", values=strokes, form="interval", decimals=1, best="low",
+    note="Reward, where less is better", remarks=lambda table: ["strokes are counted"],
+))
+add_column(Column(key="seats", heading="seats", values=lambda table: table.seats.counts * 10))
+add_column(Column(key="far", heading="far", values=lambda table: missing(), needs="flagfall[far]"))
+
+def missing():
+    import a_package_that_is_not_installed
+'''
+
+RATED = """
+clock = "virtual"
+repeats = 3
+scoring = "strokes"
+output = { folder = "rated", tables = ["csv"] }
+[[agents]]
+spec = "random"
+[[agents]]
+spec = "silent"
+[[tasks]]
+task = "micro1"
+steps = 200
+score = "reward"
+"""
+
+
+def test_a_rating_and_a_column_are_in_every_table(package, call) -> None:
+    Path("plan.toml").write_text(RATED)
+    refused = call("tournament plan.toml --quiet")
+    assert (refused.code, "unknown value 'strokes'" in refused.err) == (2, True)
+    package("marks", MARKS)
+    assert "strokes" in call("schema plan").data()["properties"]["scoring"]["enum"]
+    played = call("tournament plan.toml --quiet --jobs 1")
+    assert played.code == 0, played.err
+
+    data = call("results rated --json").data()
+    rows = data["rows"]
+    values = [row["strokes"]["value"] for row in rows]
+    assert values == sorted(values)  # the lowest ranks first, against the order of Elo
+    assert rows[0]["elo"]["value"] < rows[1]["elo"]["value"]
+    assert [row["seats"] for row in rows] == [10 * row["matches"] for row in rows]
+    assert [row["far"] for row in rows] == [None, None]
+    assert data["notes"][-2:] == ["strokes are counted", "far is not computed: pip install 'flagfall[far]'"]
+
+    table = call("results rated --wide").out
+    assert f"{values[0]:.1f} [{values[0] - 0.5:.1f}, {values[0] + 0.5:.1f}]" in table
+    heads = next(line.split() for line in table.splitlines() if "place" in line)
+    assert {"strokes", "seats"} <= {*heads}
+    assert "far" not in heads
+    lines = (Path("rated") / "standings.csv").read_text().splitlines()
+    assert {"strokes", "strokes_low", "strokes_high", "seats", "far"} <= {*lines[0].split(",")}
+
+    call("report rated -o report.html")
+    report = Path("report.html").read_text()
+    assert all(text in report for text in ("Reward, where less is better", "ranked by strokes"))
+    live = FolderReader(Path("rated")).read_standings()
+    assert (live["drawn"], live["columns"][0]["key"]) == ("strokes", "strokes")
+    assert "Strokes" in show("rated").html
+
+
+def test_results_ranked_by_a_rating_of_another_program_say_so(package, call) -> None:
+    package("marks", MARKS)
+    Path("plan.toml").write_text(RATED)
+    call("tournament plan.toml --quiet --jobs 1")
+    del agents.COLUMNS["strokes"]
+    for command in ("results rated", "report rated -o report.html"):
+        ended = call(command)
+        assert ended.code != 0
+        assert len(ended.err.splitlines()) == 1
+        assert "strokes" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"key": "elo"}, "there is one with this key"),
+        ({"key": "formula-one"}, "there is one with this key"),
+        ({"key": "place"}, "there is one with this key"),
+    ],
+)
+def test_a_column_whose_key_is_taken_is_refused(column, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        add_column(Column(heading="x", values=lambda table: table.seats.counts, **column))

@@ -82,11 +82,19 @@ class ResultColumns:
 
     def without_time_losses(self) -> ResultColumns:
         """Return the matches in which the clock disqualified no agent; itself if these are all."""
-        lost = np.zeros(len(self), dtype=bool)
-        lost[self.match_of_seat[self.time_losses()]] = True
-        if not lost.any():
+        kept = np.ones(len(self), dtype=bool)
+        kept[self.match_of_seat[self.time_losses()]] = False
+        if kept.all():
             return self
-        kept, seats = ~lost, ~np.repeat(lost, self.seats)
+        return attrs.evolve(self.only(kept), thinking=self.thinking[self.thinking[:, 1] == 0])
+
+    def only(self, kept: Array) -> ResultColumns:
+        """Return some of the matches, with the turn times of all.
+
+        Args:
+            kept: of each match, whether it is among them.
+        """
+        seats = np.repeat(kept, self.seats)
         return attrs.evolve(
             self,
             task=self.task[kept],
@@ -98,7 +106,6 @@ class ResultColumns:
             reward=self.reward[seats],
             fell=self.fell[seats],
             seat_counters={name: values[seats] for name, values in self.seat_counters.items()},
-            thinking=self.thinking[self.thinking[:, 1] == 0],
         )
 
 

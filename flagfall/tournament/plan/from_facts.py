@@ -25,6 +25,7 @@ from flagfall.timing import TimeControl
 from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
+    DEFAULT_SCORING,
     MAX_REPEATS,
     Format,
     Output,
@@ -121,7 +122,7 @@ def _plan(name: str, seed: int, facts: _Facts) -> TournamentPlan:
         clock=_one_of(facts, "clock", "wall", "virtual"),
         stop=stop,
         anchor=facts.value("anchor", (str, type(None)), None),
-        scoring=_one_of(facts, "scoring", "ratings", "formula-one"),
+        scoring=facts.value("scoring", str, DEFAULT_SCORING),
         output=Output(folder=Path()),
     )
     if most_matches(plan) > MAX_MATCHES:

@@ -13,6 +13,7 @@ import attrs
 from flagfall.terminal_text import counted
 from flagfall.tournament.excerpts import latest
 from flagfall.tournament.formats.schedule import most_matches
+from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE
 from flagfall.viewer.report.source import ReportSource
 
 MAX_FACT_CHARS: Final = 500
@@ -83,8 +84,10 @@ def _format(source: ReportSource) -> str:
         settings.append(f"at most {counted(stop.matches, 'match', 'matches')}")
     if stop.falls is not None:
         settings.append(f"withdrawn after {counted(stop.falls, 'disqualification')}")
-    if source.plan.scoring == "formula-one":
+    if source.plan.scoring == FORMULA_ONE:
         settings.append("Formula One scoring")
+    elif source.plan.scoring != DEFAULT_SCORING:
+        settings.append(f"ranked by {source.plan.scoring}")
     title = _TITLES.get(form.kind, form.kind)
     return f"{title} ({'; '.join(settings)})" if settings else title
 
