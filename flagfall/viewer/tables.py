@@ -125,7 +125,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int) -
         for row in rows
     )
     return (
-        '<div style="overflow-x:auto"><table style="border-collapse:collapse;background:none">'
+        '<div style="overflow-x:auto" tabindex="0"><table style="border-collapse:collapse;background:none">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

@@ -17,13 +17,6 @@ from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE
 from flagfall.viewer.report.source import ReportSource
 
 MAX_FACT_CHARS: Final = 500
-_TITLES: Final = {
-    "benchmark": "benchmark",
-    "round-robin": "round robin",
-    "gauntlet": "gauntlet",
-    "swiss": "Swiss",
-    "knockout": "knockout",
-}
 
 
 def state_line(source: ReportSource) -> str:
@@ -88,7 +81,7 @@ def _format(source: ReportSource) -> str:
         settings.append("Formula One scoring")
     elif source.plan.scoring != DEFAULT_SCORING:
         settings.append(f"ranked by {source.plan.scoring}")
-    title = _TITLES.get(form.kind, form.kind)
+    title = form.kind.replace("-", " ").capitalize()
     return f"{title} ({'; '.join(settings)})" if settings else title
 
 
