@@ -86,20 +86,25 @@ class ResultColumns:
         kept[self.match_of_seat[self.time_losses()]] = False
         if kept.all():
             return self
-        return attrs.evolve(self.only(kept), thinking=self.thinking[self.thinking[:, 1] == 0])
+        first_seat = np.concatenate([[0], np.cumsum(self.seats[kept])])
+        found = self._part(kept, np.repeat(kept, self.seats), first_seat)
+        return attrs.evolve(found, thinking=self.thinking[self.thinking[:, 1] == 0])
 
-    def only(self, kept: Array) -> ResultColumns:
-        """Return some of the matches, with the turn times of all.
+    def beginning(self, matches: int) -> ResultColumns:
+        """Return the first matches, with the turn times of all.
 
         Args:
-            kept: of each match, whether it is among them.
+            matches: their number.
         """
-        seats = np.repeat(kept, self.seats)
+        first_seat = self.first_seat[: matches + 1]
+        return self._part(slice(matches), slice(int(first_seat[-1])), first_seat)
+
+    def _part(self, kept: Array | slice, seats: Array | slice, first_seat: Array) -> ResultColumns:
         return attrs.evolve(
             self,
             task=self.task[kept],
             meeting=self.meeting[kept],
-            first_seat=np.concatenate([[0], np.cumsum(self.seats[kept])]),
+            first_seat=first_seat,
             counters={name: values[kept] for name, values in self.counters.items()},
             agent=self.agent[seats],
             score=self.score[seats],

@@ -66,7 +66,8 @@ def rating_course(source: ReportSource) -> dict[str, Any] | None:
         nothing to compare.
     """
     drawn = COLUMNS[source.standings.drawn]
-    return _score_course(source) if drawn.key == "score" else _course(source, drawn)
+    is_rated = drawn.key != "score" and len(source.results.columns)
+    return _course(source, drawn) if is_rated else _score_course(source)
 
 
 def _course(source: ReportSource, rating: Column) -> dict[str, Any]:
@@ -77,16 +78,17 @@ def _course(source: ReportSource, rating: Column) -> dict[str, Any]:
     ends = _ends(meetings, most)
     rank = _ranks(source)
     course = _Course(len(source.ranked), len(ends))
-    for point, end in enumerate(ends):
-        table = AgentTable(source.plan, columns.only(columns.meeting < end), resamples=0)
+    matches = np.searchsorted(columns.meeting, ends).tolist()
+    for point, (end, number) in enumerate(zip(ends, matches, strict=True)):
+        table = AgentTable(source.plan, columns.beginning(number), resamples=0)
+        table.duels = source.duels.beginning(end)  # of all, they take as long as the rating
         for place, found in enumerate(rating.values(table)):
             if found is not None:
                 course.put(int(rank[place]), point, found.value, found.low, found.high)
-    matches = np.searchsorted(columns.meeting, ends)
     return {
         "kind": rating.key,
         "label": rating.label,
-        "matches": matches.tolist(),
+        "matches": matches,
         "series": course.series(max(1, rating.decimals)),
     }
 
