@@ -358,12 +358,7 @@ def _quantile(key: str, heading: str, share: float, **options: Any) -> Column:
 
 
 _ROWS: Final = (
-    Column(
-        key="matches",
-        heading="matches",
-        values=lambda table: table.seats.counts,
-        spare=9,
-    ),
+    Column(key="matches", heading="matches", values=lambda table: table.seats.counts, spare=9),
     _duels("wins", "won", 2, spare=6),
     _duels("draws", "drawn", 1, spare=4),
     _duels("losses", "lost", 0, spare=5),
