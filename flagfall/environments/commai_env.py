@@ -17,8 +17,7 @@ from flagfall.environments.gymnasium_env import TaskEnv
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.roles import SchedulerRole
-from flagfall.tasks.adapters.imports import check_imports
-from flagfall.tasks.catalog import make_task
+from flagfall.tasks.catalog import check_imports, make_task
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.configs import Config, load_config
 from flagfall.tasks.curriculum_task import CurriculumTask

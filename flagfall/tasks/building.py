@@ -23,8 +23,7 @@ from flagfall.errors import UsageError
 from flagfall.events import MatchStarted
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.safe_values import safe_repr
-from flagfall.tasks.adapters.imports import check_imports
-from flagfall.tasks.catalog import make_task
+from flagfall.tasks.catalog import check_imports, make_task
 from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, parse_config
 from flagfall.tasks.scheduler_text import ConsecutiveTaskScheduler, TaskScheduler, parse_policy

@@ -1,7 +1,7 @@
 """Task schedulers by name, and the parser of texts that describe them.
 
 A text is the name of a policy, optionally followed by a colon and arguments separated by semicolons, each a
-value or `name=value`. A value without a name is the first argument of the policy:
+value or `name=value`. The arguments are those of the policy's class; a value without a name is the first:
 
     random   sequential   sequential:1   incremental:3   consecutive:success_threshold=5
     dependencies:micro1>micro2,micro2>micro3;unlock_threshold=4
@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 from collections.abc import Callable, Mapping
+from functools import cache
+from inspect import signature
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -90,8 +92,8 @@ def _shown(text: str) -> str:
 
 def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]:
     """Return the arguments in a text that starts at offset `at` of the whole text."""
-    readers = _ARGUMENTS.get(policy)
-    if readers is None:
+    readers = _readers(policy)
+    if not readers:
         raise UsageError(f"at column {at + 1}: this policy takes no arguments, got {_shown(text)}")
     settings: dict[str, Any] = {}
     for number, (argument, place) in enumerate(_split(text, ";", at)):
@@ -109,6 +111,12 @@ def _settings(policy: type[TaskScheduler], text: str, at: int) -> dict[str, Any]
             raise UsageError(f"at column {place + 1}: {name} is given twice")
         settings[name] = readers[name](*parts[1])
     return settings
+
+
+@cache  # a signature takes 30 us, and matches name the scheduler by a text
+def _readers(policy: type[TaskScheduler]) -> Mapping[str, _Reader]:
+    arguments = signature(policy).parameters.values()
+    return {one.name: _READERS[one.annotation] for one in arguments if one.annotation in _READERS}
 
 
 def _number(text: str, at: int) -> int:
@@ -143,10 +151,9 @@ def _split(text: str, separator: str, at: int) -> Iterator[tuple[str, int]]:
 _Reader: TypeAlias = Callable[[str, int], Any]
 """Parses one argument from its text and the offset of that in the whole text."""
 
-_ARGUMENTS: Final[Mapping[type[TaskScheduler], Mapping[str, _Reader]]] = {
-    SequentialTaskScheduler: {"rounds": _number},
-    IncrementalTaskScheduler: {"success_threshold": _number},
-    ConsecutiveTaskScheduler: {"success_threshold": _number},
-    DependenciesTaskScheduler: {"tasks_dependencies": _pairs, "unlock_threshold": _number},
+_READERS: Final[Mapping[str, _Reader]] = {
+    "int": _number,
+    "int | None": _number,
+    "Iterable[Sequence[str]]": _pairs,
 }
-# The first argument of each policy may be written without its name.
+"""Readers of the arguments of policies, by the types in their signatures."""

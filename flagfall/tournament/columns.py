@@ -82,23 +82,35 @@ class ResultColumns:
 
     def without_time_losses(self) -> ResultColumns:
         """Return the matches in which the clock disqualified no agent; itself if these are all."""
-        lost = np.zeros(len(self), dtype=bool)
-        lost[self.match_of_seat[self.time_losses()]] = True
-        if not lost.any():
+        kept = np.ones(len(self), dtype=bool)
+        kept[self.match_of_seat[self.time_losses()]] = False
+        if kept.all():
             return self
-        kept, seats = ~lost, ~np.repeat(lost, self.seats)
+        first_seat = np.concatenate([[0], np.cumsum(self.seats[kept])])
+        found = self._part(kept, np.repeat(kept, self.seats), first_seat)
+        return attrs.evolve(found, thinking=self.thinking[self.thinking[:, 1] == 0])
+
+    def beginning(self, matches: int) -> ResultColumns:
+        """Return the first matches, with the turn times of all.
+
+        Args:
+            matches: their number.
+        """
+        first_seat = self.first_seat[: matches + 1]
+        return self._part(slice(matches), slice(int(first_seat[-1])), first_seat)
+
+    def _part(self, kept: Array | slice, seats: Array | slice, first_seat: Array) -> ResultColumns:
         return attrs.evolve(
             self,
             task=self.task[kept],
             meeting=self.meeting[kept],
-            first_seat=np.concatenate([[0], np.cumsum(self.seats[kept])]),
+            first_seat=first_seat,
             counters={name: values[kept] for name, values in self.counters.items()},
             agent=self.agent[seats],
             score=self.score[seats],
             reward=self.reward[seats],
             fell=self.fell[seats],
             seat_counters={name: values[seats] for name, values in self.seat_counters.items()},
-            thinking=self.thinking[self.thinking[:, 1] == 0],
         )
 
 

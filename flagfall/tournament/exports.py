@@ -15,6 +15,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.tournament.records import MatchRecord, SeatRecord
+from flagfall.tournament.tables.agents import COLUMNS, PARTS, AgentRow
 
 if TYPE_CHECKING:
     from flagfall.tournament.standings import Standings
@@ -29,28 +30,24 @@ _SEAT: Final = tuple(
 
 
 def agent_rows(standings: Standings) -> list[ExportRow]:
-    """Return a row for each agent: the fields of `AgentRow`, with separate columns for the ends of intervals.
+    """Return a row for each agent: a column of `COLUMNS` each, and separate ones for the ends of intervals.
 
     Args:
         standings: the standings of a tournament.
     """
-    return [_flat(attrs.asdict(row, recurse=False)) for row in standings.rows]
+    return [_flat(row) for row in standings.rows]
 
 
-_PARTS: Final = MappingProxyType(
-    {"score": ("value", "low", "high"), "elo": ("value", "low", "high"), "skill": ("mu", "sigma")}
-)
-
-
-def _flat(fields: Mapping[str, Any]) -> ExportRow:
-    row: ExportRow = {}
-    for name, value in fields.items():
-        for part in _PARTS.get(name, ()):
+def _flat(row: AgentRow) -> ExportRow:
+    flat: ExportRow = {"place": row.place, "agent": row.agent}
+    for name, value in row.values.items():
+        parts = PARTS.get(COLUMNS[name].form, ())
+        for part in parts:
             column = name if part == "value" else f"{name}_{part}"
-            row[column] = None if value is None else getattr(value, part)
-        if name not in _PARTS:
-            row[name] = value
-    return row
+            flat[column] = None if value is None else getattr(value, part)
+        if not parts:
+            flat[name] = value
+    return flat
 
 
 def match_rows(records: Iterable[MatchRecord]) -> list[ExportRow]:

@@ -40,8 +40,14 @@ left out of the plan's fingerprint, so that those tournaments can be resumed."""
 Points: TypeAlias = Mapping[str, tuple[float, float | None]]
 """By agent: the points that rank it, and its Buchholz score in formats that have one."""
 
-Scoring: TypeAlias = Literal["ratings", "formula-one"]
-"""Ranking where the format has none of its own: by ratings, or by points for places on each task."""
+Scoring: TypeAlias = str
+"""Ranking where the format has none of its own: `DEFAULT_SCORING`, `FORMULA_ONE`, or the key of a rating."""
+
+DEFAULT_SCORING: Final = "ratings"
+"""By Elo, or by score if no agent has an Elo."""
+
+FORMULA_ONE: Final = "formula-one"
+"""By points for places on each task."""
 
 
 class Format(Protocol):
@@ -235,7 +241,7 @@ class TournamentPlan:
     clock: Literal["wall", "virtual"] = "wall"
     stop: Stop = Stop()
     anchor: str | None = None
-    scoring: Scoring = attrs.field(default="ratings", metadata=OMIT_DEFAULT)
+    scoring: Scoring = attrs.field(default=DEFAULT_SCORING, metadata=OMIT_DEFAULT)
     jobs: int | None = None
     output: Output
     text: str = ""

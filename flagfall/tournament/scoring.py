@@ -31,7 +31,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from flagfall.configfile.problems import Problems
-from flagfall.tournament.model import Format, PlannedTask, Scoring, TournamentPlan
+from flagfall.tournament.model import DEFAULT_SCORING, Format, PlannedTask, Scoring, TournamentPlan
 from flagfall.tournament.records import MatchRecord, Played, SeatRecord
 
 POINTS: Final = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
@@ -265,5 +265,5 @@ def check_scoring(scoring: Scoring, form: Format, problems: Problems) -> None:
         form: format of the plan.
         problems: collects the problem.
     """
-    if scoring != "ratings" and form.own_points:
+    if scoring != DEFAULT_SCORING and form.own_points:
         problems.add(("scoring",), f"a {form.kind} ranks agents by its own points: leave scoring out")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __all__ = ["match_table", "standings_table"]
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from flagfall.kernel.outcomes import MatchResult
 from flagfall.terminal_text import counted, one_line, sanitize_terminal
 from flagfall.tournament.standings import Standings
 from flagfall.tournament.stats.intervals import Interval
-from flagfall.tournament.tables.agents import AgentRow
+from flagfall.tournament.tables.agents import Column, shown_columns
 
 MAX_ROWS: Final = 200
 MAX_NAME_CHARS: Final = 80
@@ -81,21 +81,21 @@ def standings_table(standings: Standings) -> str:
         standings: the standings.
     """
     rows = standings.rows[:MAX_ROWS]
-    main: Callable[[AgentRow], Interval | None] = lambda row: row.score  # noqa: E731 - one of two
-    if any(row.elo for row in rows):
-        main = lambda row: row.elo  # noqa: E731
-    drawn = [interval for row in rows if (interval := main(row)) is not None]
+    columns = [
+        column
+        for column in shown_columns("pages", standings.drawn)
+        if any(row.values[column.key] is not None for row in rows)
+    ]
+    drawn = [interval for row in rows if (interval := row.values[standings.drawn]) is not None]
     ends = [end for one in drawn for end in (one.value, one.low, one.high) if end is not None]
     table = _table(
-        ("#", "Agent", "Interval", "Elo", "Score", "Matches", "Won", "Drawn", "Lost", "Late", "Disq."),
+        ("#", "Agent", "Interval", *(column.label for column in columns)),
         [
             (
                 str(row.place),
                 _text(row.agent),
-                _drawing(main(row), min(ends, default=0.0), max(ends, default=1.0)),
-                _interval(row.elo, 0),
-                _interval(row.score, 2),
-                *map(_number, (row.matches, row.wins, row.draws, row.losses, row.late, row.fell)),
+                _drawing(row.values[standings.drawn], min(ends, default=0.0), max(ends, default=1.0)),
+                *(_cell(column, row.values[column.key]) for column in columns),
             )
             for row in rows
         ],
@@ -125,7 +125,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int) -
         for row in rows
     )
     return (
-        '<div style="overflow-x:auto"><table style="border-collapse:collapse;background:none">'
+        '<div style="overflow-x:auto" tabindex="0"><table style="border-collapse:collapse;background:none">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -150,13 +150,20 @@ def _drawing(interval: Interval | None, low: float, high: float) -> str:
     )
 
 
-def _interval(interval: Interval | None, places: int) -> str:
-    if interval is None:
+def _cell(column: Column, value: Any) -> str:
+    if value is None:
         return ""
-    value = f"{interval.value:z,.{places}f}"
-    if interval.low is None or interval.high is None:
-        return value
-    return f"{value} [{interval.low:z,.{places}f}, {interval.high:z,.{places}f}]"
+    if column.form == "duration":
+        return _duration(value)
+    places = column.decimals
+    if column.form == "spread":
+        return f"{value.mu:z,.{places}f} ± {value.sigma:,.{places}f}"
+    if column.form != "interval":
+        return _number(value)
+    text = f"{value.value:z,.{places}f}"
+    if value.low is None or value.high is None:
+        return text
+    return f"{text} [{value.low:z,.{places}f}, {value.high:z,.{places}f}]"
 
 
 def _text(text: str, most: int = MAX_NAME_CHARS) -> str:

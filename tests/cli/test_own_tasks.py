@@ -11,9 +11,6 @@ from typing import Any
 import gymnasium
 import pytest
 
-from flagfall.tasks.adapters.code_spec import RESERVED
-from flagfall.tasks.catalog import WITH_OPTIONS, task_ids
-
 Call = Callable[..., Any]
 
 OWN = """
@@ -168,11 +165,6 @@ def test_own_code_in_a_tournament(call: Call, folder: Path) -> None:
     assert {task["task"] for task in tasks} == {"own.py:Count?size=4", "box"}
     (folder / "plans" / "own.py").unlink()
     assert call("results played").code == 0
-
-
-def test_prefixes_of_other_tasks_are_reserved() -> None:
-    prefixes = {task_id.partition(":")[0] for _, task_id in task_ids() if ":" in task_id}
-    assert {*WITH_OPTIONS, *prefixes} == RESERVED
 
 
 BYTES = """

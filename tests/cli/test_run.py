@@ -55,8 +55,8 @@ class Broken(Duel):
 
 @pytest.fixture
 def more_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    families = {**catalog.FAMILIES, "test": {"duel": Duel, "broken": Broken}}
-    monkeypatch.setattr(catalog, "FAMILIES", families)
+    family = catalog.Family(name="test", tasks={"duel": Duel, "broken": Broken})
+    monkeypatch.setitem(catalog.FAMILIES, "test", family)
 
 
 def rows(text: str, first: str) -> list[list[str]]:
@@ -287,7 +287,7 @@ def test_what_was_played_before_a_fault_is_printed(call, monkeypatch):
         return Broken()
 
     monkeypatch.setattr(Broken, "_step", lambda _self, _action: StepResult(left.pop(), terminated=True))
-    monkeypatch.setitem(catalog.FAMILIES["test"], "broken", make)
+    monkeypatch.setitem(catalog.FAMILIES["test"].tasks, "broken", make)
     ended = call("run -t broken -a bots.py:always_one --host task --matches 4 --json")
     assert ended.code == 1
     assert "IndexError" in ended.err

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import SchedulerRole
+from flagfall.tasks import scheduler_text
 from flagfall.tasks.scheduler_text import (
     POLICIES,
     ConsecutiveTaskScheduler,
@@ -328,6 +329,16 @@ def test_dependencies_in_texts(text: str, threshold: int) -> None:
     results: list[bool | None] = [True] * 200
     order = list(dict.fromkeys(plays(parsed, results)))
     assert order == ["t0", "t1", "t2"]
+
+
+def test_a_policy_takes_the_arguments_of_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Backwards(SequentialTaskScheduler):
+        pass
+
+    monkeypatch.setattr(scheduler_text, "POLICIES", {**POLICIES, "backwards": Backwards})
+    parsed = parse_policy("backwards:2", stubs(1))
+    assert isinstance(parsed, Backwards)
+    assert parsed.rounds == 2
 
 
 @pytest.mark.parametrize(

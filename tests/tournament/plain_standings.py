@@ -7,20 +7,39 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Any
 
+import attrs
 import numpy as np
 
 from flagfall.kernel.seeding import derive_seed
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, compare_solo
-from flagfall.tournament.stats.duels import points_of
-from flagfall.tournament.stats.elo import RatedDuel
+from flagfall.tournament.stats.duels import Duels, points_of
+from flagfall.tournament.stats.elo import Ratings, rate_duels
 from flagfall.tournament.stats.intervals import bootstrap_mean
 from flagfall.tournament.stats.skill import rate_skills
 from flagfall.tournament.stats.sprt import ELO_SCALE
 from flagfall.tournament.stats.time_histogram import TimeHistogram
 
 Pairs = Sequence[tuple[MatchSpec, MatchRecord]]
+
+
+@attrs.frozen
+class RatedDuel:
+    """A duel of two agents by name: the score of the first, and the number of its meeting."""
+
+    first: str
+    second: str
+    score: float
+    meeting: int
+
+
+def rate(duels: Sequence[RatedDuel], anchor: str | None = None) -> Ratings:
+    """Return the Elo of every agent that had a duel."""
+    names = tuple(dict.fromkeys(name for duel in duels for name in (duel.first, duel.second)))
+    rows = [(names.index(duel.first), names.index(duel.second), duel.meeting) for duel in duels]
+    first, second, meeting = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return rate_duels(names, Duels(first, second, np.array([duel.score for duel in duels]), meeting), anchor)
 
 
 def meetings_of(played: Pairs) -> list[list[tuple[MatchSpec, MatchRecord]]]:
@@ -57,7 +76,7 @@ def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]
         if len(meeting[0][1].seats) > 2
         for table in points_of([record for _, record in meeting])
     ]
-    skills = rate_skills(tables) or {}
+    skills = rate_skills(tables) if tables else {}
     for agent in (agent.name for agent in plan.agents):
         seats = [seat for _, record in played for seat in record.seats if seat.agent == agent]
         times = TimeHistogram(pair for seat in seats for pair in seat.thinking)

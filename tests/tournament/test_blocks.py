@@ -28,6 +28,7 @@ from tests.tournament.plain_standings import (
     plain_scores,
     plain_tasks,
     played_of,
+    rate,
 )
 from tests.tournament.random_results import PLANS, results_of
 
@@ -66,7 +67,7 @@ def test_tables_equal_those_computed_record_by_record(name: str, share: float) -
         ratings = {row.agent: row.elo.value for row in rows if row.elo is not None}
         duels = plain_duels(pairs)
         assert set(ratings) == {agent for duel in duels for agent in (duel.first, duel.second)}
-        if not elo.rate(duels).with_prior and len(elo.rate(duels).groups) == 1:
+        if not rate(duels).with_prior and len(rate(duels).groups) == 1:
             assert likelihood_is_greatest(duels, ratings)
     for task_row, wanted_row in zip(found.tasks, plain_tasks(plan, played), strict=True):
         for key, value in wanted_row.items():

@@ -8,6 +8,7 @@ import pytest
 from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable
+from flagfall.tournament.tables.agents import scorings, shown_columns
 
 PAGE = (Path(__file__).parents[2] / "docs/tournaments.md").read_text()
 
@@ -30,3 +31,9 @@ def test_the_page_tells_every_name_of_a_plan():
     names = {field for kind in (AgentTable, PlanTable, TaskTable) for field in kind.__annotations__}
     assert names <= told
     assert set(FORMATS) <= told
+
+
+def test_the_page_explains_every_column_and_every_scoring():
+    heads = {head for row in re.findall(r"^\| ([^|`]+) \|", PAGE, re.MULTILINE) for head in row.split(", ")}
+    assert {column.heading for column in shown_columns("terminal")} <= heads
+    assert set(scorings()) <= set(re.findall(r'`"([a-z-]+)"`', PAGE))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.stats.elo import RatedDuel, rate
 from flagfall.tournament.stats.skill import rate_skills
+from tests.tournament.plain_standings import RatedDuel, rate
 
 STRENGTHS = {"a": -160.0, "b": -40.0, "c": 0.0, "d": 60.0, "e": 140.0}
 TOURNAMENTS = 200
@@ -93,11 +93,12 @@ def test_the_order_of_duels_makes_no_difference(order):
 RATED = """
 import sys
 import numpy as np
-from flagfall.tournament.stats.elo import RatedDuel, rate
+from flagfall.tournament.stats.duels import Duels
+from flagfall.tournament.stats.elo import rate_duels
 random = np.random.default_rng(1)
 pairs = random.permuted(np.tile(np.arange(6), (300, 1)), axis=1)[:, :2]
-duels = [RatedDuel(str(a), str(b), random.integers(3) / 2, meeting) for meeting, (a, b) in enumerate(pairs)]
-ratings = rate(duels, anchor=sys.argv[1])
+scores = np.array([random.integers(3) / 2 for _ in pairs])
+ratings = rate_duels("012345", Duels(*pairs.T, scores, np.arange(300)), anchor=sys.argv[1])
 print(sorted((name, elo.value, elo.low, elo.high) for name, elo in ratings.elo.items()))
 """
 
@@ -143,7 +144,6 @@ def test_skills_are_those_of_openskill_and_rank_by_strength():
     model = models.PlackettLuce()
     (first,), (second,), (third,) = model.rate([[model.rating()] for _ in range(3)], ranks=[0, 1, 1])
     skills = rate_skills([{"x": 1.0, "y": 0.25, "z": 0.25}])
-    assert skills is not None
     for name, rating in (("x", first), ("y", second), ("z", third)):
         assert (skills[name].mu, skills[name].sigma) == (rating.mu, rating.sigma)
     random = np.random.default_rng(4)
@@ -153,7 +153,6 @@ def test_skills_are_those_of_openskill_and_rank_by_strength():
         order = sorted(times, key=times.__getitem__)
         tables.append({name: 1 - order.index(name) / 4 for name in times})
     many = rate_skills(tables)
-    assert many is not None
     assert sorted(many, key=lambda name: many[name].mu) == list(STRENGTHS)
 
 

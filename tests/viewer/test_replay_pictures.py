@@ -21,9 +21,8 @@ from flagfall.cli.runs.recorded_tasks import from_config
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.playing import run
-from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.building import rebuild
-from flagfall.tasks.catalog import make_task
+from flagfall.tasks.catalog import check_imports, make_task
 from flagfall.tasks.rendering import with_pictures
 from flagfall.viewer.replay import pictures as pictures_module
 from flagfall.viewer.replay.execution import Execution

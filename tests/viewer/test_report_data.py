@@ -144,7 +144,7 @@ def test_a_plan_that_a_program_made_has_a_report(tmp_path: Path) -> None:
     plan = PLANS["gauntlet"]
     assert plan.text == ""
     data = data_of(store(tmp_path, plan, results_of(plan, 1, 1.0).values()))
-    assert dict(data["facts"])["Format"] == "gauntlet (champions a0, a2)"
+    assert dict(data["facts"])["Format"] == "Gauntlet (champions a0, a2)"
 
 
 DAMAGES = {

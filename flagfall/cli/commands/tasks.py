@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["tasks"]
 
+from textwrap import fill
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -11,11 +12,7 @@ from cyclopts import Parameter
 _LIST_CHARS: Final = 64
 """Characters of a line of ids: the table is as narrow as the text below it."""
 
-_OTHERS: Final = """\
-Any Gymnasium environment: gym:ID, such as gym:CartPole-v1. Any PettingZoo
-environment: pettingzoo:FAMILY/NAME, such as pettingzoo:classic/connect_four_v3.
-Options: gym:ID?name=value. Levels of VGDL games: vgdl:GAME#LEVEL, such as
-vgdl:causeway#3 or vgdl:my/game.txt#0:observation=image"""
+_LINE_CHARS: Final = 79
 
 
 def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
@@ -24,11 +21,9 @@ def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] =
     Args:
         json: Print a JSON object instead of a table: lists of ids by family.
     """
-    from flagfall.tasks.catalog import task_ids
+    from flagfall.tasks.catalog import FAMILIES
 
-    families: dict[str, list[str]] = {}
-    for family, task_id in task_ids():
-        families.setdefault(family, []).append(task_id)
+    families = {family.name: list(family.tasks) for family in FAMILIES.values() if family.tasks}
     if json:
         from flagfall.cli.console.output import print_json
 
@@ -42,4 +37,5 @@ def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] =
     for family, ids in families.items():
         rows.add_row(family, " ".join(ids))
     print_table(rows)
-    print(_OTHERS)
+    for row in filter(lambda row: row.help, FAMILIES.values()):
+        print(fill(row.help, _LINE_CHARS))

@@ -8,8 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.imports import UntrustedImportError, check_imports
+from flagfall.tasks.adapters.imports import UntrustedImportError
 from flagfall.tasks.building import rebuild
+from flagfall.tasks.catalog import check_imports
 from flagfall.terminal_text import sanitize_terminal
 
 if TYPE_CHECKING:

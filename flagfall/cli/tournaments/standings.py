@@ -4,65 +4,38 @@ from __future__ import annotations
 
 __all__ = ["print_standings"]
 
+from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.cli.console.output import duration, label, number, print_table, table
 from flagfall.terminal_text import sanitize_terminal
+from flagfall.tournament.tables.agents import shown_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from flagfall.tournament.standings import Standings
     from flagfall.tournament.stats.intervals import Interval
     from flagfall.tournament.tables.agents import AgentRow
 
 
-def _interval(value: Interval | None, places: int) -> str:
-    if value is None:
-        return ""
+def _interval(value: Interval, places: int) -> str:
     if value.low is None or value.high is None:
         return f"{value.value:z.{places}f}"
     return f"{value.value:z.{places}f} [{value.low:z.{places}f}, {value.high:z.{places}f}]"
 
 
-def _skill(row: AgentRow) -> str:
-    return "" if row.skill is None else f"{row.skill.mu:z.1f} ± {row.skill.sigma:.1f}"
-
-
-_COLUMNS: Final[dict[str, Callable[[AgentRow], str]]] = {
-    "points": lambda row: "" if row.points is None else number(row.points),
-    "Buchholz": lambda row: "" if row.buchholz is None else number(row.buchholz),
-    "score": lambda row: _interval(row.score, 2),
-    "Elo": lambda row: _interval(row.elo, 0),
-    "skill": _skill,
-    "matches": lambda row: number(row.matches),
-    "won": lambda row: number(row.wins),
-    "drawn": lambda row: number(row.draws),
-    "lost": lambda row: number(row.losses),
-    "late": lambda row: number(row.late),
-    "disq. late": lambda row: number(row.time_losses),
-    "disq. other": lambda row: number(row.crashes),
-    "illegal": lambda row: number(row.illegal),
-    "p50": lambda row: duration(row.think_p50_ns),
-    "p99": lambda row: duration(row.think_p99_ns),
-}
-
-
-_SPARE: Final = (
-    "p50",
-    "Buchholz",
-    "illegal",
-    "drawn",
-    "lost",
-    "won",
-    "disq. other",
-    "p99",
-    "matches",
-    "disq. late",
-    "late",
-    "skill",
+_TEXTS: Final[Mapping[str, Callable[[Any, int], str]]] = MappingProxyType(
+    {
+        "interval": _interval,
+        "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
+        "number": lambda value, _: number(value),
+        "count": lambda value, _: number(value),
+        "duration": lambda value, _: duration(value),
+    }
 )
-"""Columns that a narrow terminal does without, the least important first."""
+"""Texts of values, by the form of their column."""
 
 _SPARE_OF_TASKS: Final = ("disq.", "played", "solved", "matches")
 
@@ -75,10 +48,12 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
         wide: leave out no column, however long the lines are.
     """
     title = "Standings" if shown.over else "Standings so far"
-    print_table(_agents(title, shown.rows), spare=_SPARE, wide=wide)
+    columns = [column for column in shown_columns("terminal") if column.spare is not None]
+    spare = [column.heading for column in sorted(columns, key=attrgetter("spare"))]
+    print_table(_agents(title, shown.rows), spare=spare, wide=wide)
     if shown.timeless:
         timeless = _agents("Without matches in which the clock disqualified an agent", shown.timeless)
-        print_table(timeless, spare=_SPARE, wide=wide)
+        print_table(timeless, spare=spare, wide=wide)
     rows = table(
         "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "disq."), title="Tasks"
     )
@@ -109,7 +84,13 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
 
 def _agents(title: str, agents: Sequence[AgentRow]) -> Any:
     """Return a table without columns that are empty for all agents."""
-    columns = {name: [text(row) for row in agents] for name, text in _COLUMNS.items()}
+    columns = {
+        column.heading: [
+            "" if (value := row.values[column.key]) is None else _TEXTS[column.form](value, column.decimals)
+            for row in agents
+        ]
+        for column in shown_columns("terminal")
+    }
     kept = {name: cells for name, cells in columns.items() if any(cells)}
     rows = table("place", "agent", numbers=tuple(kept), title=title)
     for place, row in enumerate(agents):

@@ -1,19 +1,15 @@
 """Texts that name a task's code: `mytask.py:MyTask`, `package.module:MyTask`, with options `?size=3`. Pure.
 
-Such a text is recognised by its form alone; prefixes of tasks with options of their own come first.
+Such a text is recognised by its form alone; ids of `flagfall.tasks.catalog.FAMILIES` come first.
 """
 
 from __future__ import annotations
 
-__all__ = ["RESERVED", "CodeSpec"]
+__all__ = ["CodeSpec"]
 
 from pathlib import Path
-from typing import Final
 
 import attrs
-
-RESERVED: Final = frozenset({"duel", "gym", "langroom", "pettingzoo", "vgdl"})
-"""Words before a colon that begin a task's id of another kind, see `flagfall.tasks.catalog`."""
 
 
 @attrs.frozen
@@ -32,14 +28,14 @@ class CodeSpec:
 
     @classmethod
     def parse(cls, task_id: str) -> CodeSpec | None:
-        """Return the parts of a text; `None` if it names a task of another kind.
+        """Return the parts of a text; `None` if it does not have this form.
 
         Args:
-            task_id: the text of a task of any kind.
+            task_id: the text of a task that is of no family.
         """
         name, mark, rest = task_id.partition("?")
         place, colon, member = name.rpartition(":")
-        if not colon or task_id.partition(":")[0] in RESERVED or not _is_dotted(member):
+        if not colon or not _is_dotted(member):
             return None
         return cls(place, member, mark + rest) if place.endswith(".py") or _is_dotted(place) else None
 

@@ -1,4 +1,4 @@
-"""Modules named by the texts of tasks, and the check before they are imported.
+"""Modules named by the texts of tasks; `flagfall.tasks.catalog.check_imports` refuses them in files.
 
 A task such as `gym:my_module:Game-v0` or `mytask.py:MyTask` names code. On a command line the user names it;
 in a journal or a plan from elsewhere, its author does. So texts from files are checked first: tasks shipped
@@ -8,7 +8,7 @@ only if the user trusts the file.
 
 from __future__ import annotations
 
-__all__ = ["UntrustedImportError", "check_imports", "import_named", "is_installed", "named_module"]
+__all__ = ["UntrustedImportError", "gymnasium_module", "import_named", "is_installed", "pettingzoo_module"]
 
 import importlib
 import os
@@ -20,10 +20,6 @@ from typing import Final
 
 from flagfall.errors import UsageError
 from flagfall.option_text import parse_text
-from flagfall.tasks.adapters.code_spec import CodeSpec
-
-GYM_PREFIX: Final = "gym:"
-PETTINGZOO_PREFIX: Final = "pettingzoo:"
 
 _FORWARDING: Final = ("GymV21Environment", "GymV26Environment")
 """Ids of Gymnasium that forward to the old library `gym`, which imports the module named by an option."""
@@ -44,39 +40,29 @@ class UntrustedImportError(UsageError):
         super().__init__(f"task {_shortened(task)} would import {what} {module!r} ({self.origin})")
 
 
-def named_module(task_id: str) -> str | None:
-    """Return the module that making a task would import; `None` if there is none.
+def gymnasium_module(task_id: str) -> str | None:
+    """Return the module that making an environment of Gymnasium would import; `None` if there is none.
 
     Args:
-        task_id: the text of a task of any kind.
+        task_id: such as `gym:my_module:Game-v0`.
     """
-    name = task_id.partition("?")[0]
-    if name.startswith(GYM_PREFIX):
-        env_id = name.removeprefix(GYM_PREFIX)
-        module, colon, _ = env_id.partition(":")
-        if colon:
-            return module
-        if env_id.partition("-v")[0] in _FORWARDING:
-            return str(parse_text(task_id)[1].get("env_id", "gym")).partition(":")[0]
-    elif name.startswith(PETTINGZOO_PREFIX):
-        module = name.removeprefix(PETTINGZOO_PREFIX)
-        return module if "." in module else None
-    code = CodeSpec.parse(task_id)
-    return None if code is None else code.place
+    env_id = task_id.partition("?")[0].partition(":")[2]
+    module, colon, _ = env_id.partition(":")
+    if colon:
+        return module
+    if env_id.partition("-v")[0] in _FORWARDING:
+        return str(parse_text(task_id)[1].get("env_id", "gym")).partition(":")[0]
+    return None
 
 
-def check_imports(task_id: str) -> None:
-    """Refuse a task whose text names a module to import.
+def pettingzoo_module(task_id: str) -> str | None:
+    """Return the module that making an environment of PettingZoo would import; `None` if there is none.
 
     Args:
-        task_id: the text of a task of any kind.
-
-    Raises:
-        UntrustedImportError: it names one.
+        task_id: such as `pettingzoo:my_package.my_module`.
     """
-    module = named_module(task_id)
-    if module is not None:
-        raise UntrustedImportError(task_id, module)
+    module = task_id.partition("?")[0].partition(":")[2]
+    return module if "." in module else None
 
 
 def import_named(name: str) -> ModuleType:

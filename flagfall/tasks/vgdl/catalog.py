@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["CATALOG", "make_vgdl"]
+__all__ = ["CATALOG", "make_vgdl", "vgdl_in_folder"]
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+import attrs
+
 from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.game_files import game_ids
+from flagfall.tasks.vgdl.task_id import TaskId
 
 
 def make_vgdl(text: str) -> Task:
@@ -22,10 +26,25 @@ def make_vgdl(text: str) -> Task:
     Raises:
         UsageError: the id is invalid, or there is no such level.
     """
-    from flagfall.tasks.vgdl.task import VgdlTask  # noqa: PLC0415
-    from flagfall.tasks.vgdl.task_id import TaskId  # noqa: PLC0415 - numpy takes a tenth of a second
+    from flagfall.tasks.vgdl.task import VgdlTask  # noqa: PLC0415 - numpy takes a tenth of a second
 
     return VgdlTask.of(TaskId.parse(text))
+
+
+def vgdl_in_folder(text: str, folder: Path) -> str:
+    """Return an id with an absolute path, if its game is a file.
+
+    Args:
+        text: the id.
+        folder: the folder to which a relative path refers.
+
+    Raises:
+        UsageError: the id is invalid.
+    """
+    level = TaskId.parse(text)
+    if not level.game.endswith(".txt"):
+        return text
+    return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
 CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(

@@ -19,13 +19,11 @@ from flagfall.configfile.converter import structure
 from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError
 from flagfall.playing import DEFAULT_TIME_CONTROL, Player
-from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of, tasks_of
+from flagfall.tasks.catalog import in_folder
 from flagfall.tasks.configs import load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
-from flagfall.tasks.vgdl.task_id import PREFIX as VGDL
-from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.timing import TimeControl
 from flagfall.tournament.model import PlannedAgent, PlannedTask
 from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable
@@ -271,24 +269,11 @@ def _name_and_tasks(
         path = folder / table.config
         config = load_config(path if path.suffix in {".json", ".toml"} else table.config)
         return table.name or path.stem, config, None, None
-    ids = tuple(_placed(task, folder) for task in table.task or ())
+    ids = tuple(in_folder(task, folder) for task in table.task or ())
     name = table.name or (table.task or ("",))[0] + (f" +{len(ids) - 1}" if len(ids) > 1 else "")
     policy = table.scheduler if table.episodes is None else f"sequential:{table.episodes}"
     tasks, scheduler = tasks_of(ids, policy, options, table.steps, name=name)
     return name, tasks, scheduler, None
-
-
-def _placed(task: str, folder: Path) -> str:
-    """Return the id of a task, with an absolute path if it names a file."""
-    code = CodeSpec.parse(task)
-    if code is not None:
-        return code.in_folder(folder)
-    if not task.startswith(VGDL):
-        return task
-    level = TaskId.parse(task)
-    if not level.game.endswith(".txt"):
-        return task
-    return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
 def _track(table: TaskTable, game: str, folder: Path) -> tuple[str, TaskSetup, None, int]:

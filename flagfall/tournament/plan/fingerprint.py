@@ -30,12 +30,12 @@ from flagfall.timing import TimeControl
 from flagfall.tournament.formats.registry import FORMATS
 from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
+    DEFAULT_SCORING,
     MAX_REPEATS,
     Format,
     Output,
     PlannedAgent,
     PlannedTask,
-    Scoring,
     SprtRule,
     Stop,
     TournamentPlan,
@@ -58,7 +58,7 @@ class _Top(Struct, kw_only=True):
     seeds: tuple[int, ...] = ()
     clock: Literal["wall", "virtual"] = "wall"
     anchor: str | None = None
-    scoring: Scoring = "ratings"
+    scoring: str = DEFAULT_SCORING
 
 
 class _Agent(Struct, kw_only=True):

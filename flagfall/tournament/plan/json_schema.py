@@ -8,8 +8,9 @@ from typing import Any
 
 from flagfall.configfile.json_schema import DIALECT, table_schema
 from flagfall.tournament.formats.registry import FORMATS
-from flagfall.tournament.model import Output
+from flagfall.tournament.model import DEFAULT_SCORING, Output
 from flagfall.tournament.plan.schema import AgentTable, PlanTable, SprtTable, StopTable, TaskTable
+from flagfall.tournament.tables.agents import scorings
 
 
 def plan_schema() -> dict[str, Any]:
@@ -19,6 +20,7 @@ def plan_schema() -> dict[str, Any]:
     top = table_schema(
         PlanTable,
         {
+            "scoring": {"enum": scorings(), "default": DEFAULT_SCORING},
             "agents": {"type": "array", "items": table_schema(AgentTable), "minItems": 1},
             "tasks": {"type": "array", "items": table_schema(TaskTable), "minItems": 1},
             "format": {"anyOf": [{"enum": list(FORMATS)}, *map(_format_schema, FORMATS)]},

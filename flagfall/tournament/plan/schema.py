@@ -10,12 +10,13 @@ import attrs
 
 from flagfall.agents.process.isolation import IsolationKind
 from flagfall.configfile.converter import Bounds, Count, Parsed, Texts
-from flagfall.errors import UsageError
+from flagfall.errors import UsageError, suggest
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.seeding import MAX_SEED
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
-from flagfall.tournament.model import MAX_REPEATS, Scoring
+from flagfall.tournament.model import DEFAULT_SCORING, MAX_REPEATS
+from flagfall.tournament.tables.agents import scorings
 
 
 def _positive_duration(text: str) -> int:
@@ -25,6 +26,13 @@ def _positive_duration(text: str) -> int:
     return duration
 
 
+def _scoring(text: str) -> str:
+    if text not in scorings():
+        raise UsageError(f"unknown value {text!r}{suggest(text, scorings())}")
+    return text
+
+
+ScoringName = Annotated[str, Parsed(_scoring)]
 Seed = Annotated[int, Bounds(0, MAX_SEED)]
 Repeats = Annotated[int, Bounds(1, MAX_REPEATS)]
 Duration = Annotated[int, Parsed(_positive_duration)]
@@ -106,5 +114,5 @@ class PlanTable:
     pass_env: Texts | None = None
     show: Texts | None = None
     anchor: str | None = None
-    scoring: Scoring = "ratings"
+    scoring: ScoringName = DEFAULT_SCORING
     jobs: Count | None = None

@@ -22,6 +22,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.kernel.channels.pipes import PipeStream
 from flagfall.recording.match_logs import NO_LOGS, LogSettings
+from flagfall.tasks.catalog import pickled_families
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
@@ -64,7 +65,7 @@ class LocalEngine:
 
     def __init__(self, plan: TournamentPlan, folder: Path, logs: LogSettings = NO_LOGS) -> None:
         self.default_jobs: int = jobs_on(plan)
-        self._start = pickle.dumps((plan, str(folder.absolute()), logs))
+        self._start = pickle.dumps((pickled_families(), pickle.dumps((plan, str(folder.absolute()), logs))))
         self._inherited = logs.descriptors
         self._idle: list[_Worker] = []
 

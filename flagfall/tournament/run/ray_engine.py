@@ -22,6 +22,7 @@ import attrs
 import trio
 
 from flagfall.errors import UsageError
+from flagfall.tasks.catalog import add_pickled, pickled_families
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
@@ -71,6 +72,7 @@ class RayEngine:
         self._lasting = plan.clock == "wall"  # other journals are written again with the same content
         self._seats = {task.name: 1 if plan.clock == "virtual" else task.seats for task in plan.tasks}
         self._plan = ray.put(plan)
+        self._families = pickled_families()
         self._play = ray.remote(max_retries=0)(play_on_ray)
 
     async def play(self, attempt: Attempt) -> MatchRecord:
@@ -99,7 +101,7 @@ class RayEngine:
 
     async def _play_together(self, attempts: Sequence[Attempt]) -> list[tuple[Answer, float]]:
         seats = max(self._seats[attempt.spec.task] for attempt in attempts)
-        reference = self._play.options(num_cpus=seats).remote(self._plan, tuple(attempts))
+        reference = self._play.options(num_cpus=seats).remote(self._plan, tuple(attempts), self._families)
         try:
             await self._until_ready(reference)
             played = await trio.to_thread.run_sync(self._take, reference)
@@ -160,13 +162,15 @@ class RayEngine:
             await trio.to_thread.run_sync(partial(self._ray.shutdown))
 
 
-def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt]) -> list[Played]:
+def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt], families: bytes) -> list[Played]:
     """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned.
 
     Args:
         plan: the plan of the tournament.
         attempts: the attempts to play.
+        families: from `flagfall.tasks.catalog.pickled_families`.
     """
+    add_pickled(families)
     played: list[Played] = []
     with tempfile.TemporaryDirectory(prefix="flagfall-") as name:
         folder = Path(name)

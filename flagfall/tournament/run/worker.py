@@ -36,6 +36,7 @@ from flagfall.agents.process.supervisor import KILL_SECONDS, descendants
 from flagfall.agents.wire.worker import take_standard_streams
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
+from flagfall.tasks.catalog import add_pickled
 from flagfall.tournament.run.engine import Answer, Attempt
 from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.run.messages import (
@@ -67,7 +68,9 @@ def main(runner: int) -> int:
     set_subreaper(on=True)
     read_fd, write_fd = take_standard_streams()
     inbox = _Inbox(read_fd)
-    plan, folder, settings = pickle.loads(inbox.receive())  # noqa: S301 - the other end is our own runner
+    families, start = pickle.loads(inbox.receive())  # noqa: S301 - the other end is our own runner
+    add_pickled(families)
+    plan, folder, settings = pickle.loads(start)  # noqa: S301 - see above
     gc.freeze()
     queue = _Queue(inbox, write_fd)
     with FORK_SERVERS.keep(), settings.opened() as logs, suppress(EOFError):

@@ -60,6 +60,15 @@ class Duels:
     score: Array
     meeting: Array
 
+    def beginning(self, meetings: int) -> Duels:
+        """Return the duels of the first meetings.
+
+        Args:
+            meetings: their number.
+        """
+        end = np.searchsorted(self.meeting, meetings)
+        return Duels(self.first[:end], self.second[:end], self.score[:end], self.meeting[:end])
+
     def outcomes(self, agents: int) -> Array:
         """Return how many duels each agent has lost, drawn and won: a row for each.
 

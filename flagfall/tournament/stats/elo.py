@@ -18,7 +18,7 @@ the variance is at least H^-1, which takes all duels as independent and draws as
 
 from __future__ import annotations
 
-__all__ = ["RatedDuel", "Ratings", "rate", "rate_duels"]
+__all__ = ["Ratings", "rate_duels"]
 
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
@@ -51,23 +51,6 @@ processor's cache."""
 
 
 @attrs.frozen
-class RatedDuel:
-    """One duel.
-
-    Attributes:
-        first: name of an agent.
-        second: name of its opponent.
-        score: the score of the first one: 1, 0.5 or 0.
-        meeting: number of its meeting.
-    """
-
-    first: str
-    second: str
-    score: float
-    meeting: int
-
-
-@attrs.frozen
 class Ratings:
     """Elo ratings.
 
@@ -82,35 +65,16 @@ class Ratings:
     with_prior: frozenset[str]
 
 
-def rate(duels: Sequence[RatedDuel], anchor: str | None = None, level: float = LEVEL) -> Ratings:
-    """Rate every agent that had a duel.
-
-    Args:
-        duels: all duels.
-        anchor: agent with an Elo of 0; in groups without it, and if it is `None`, the mean is 0.
-        level: confidence level of the intervals.
-    """
-    names = tuple(dict.fromkeys(name for duel in duels for name in (duel.first, duel.second)))
-    place = {name: number for number, name in enumerate(names)}
-    arrays = Duels(
-        np.array([place[duel.first] for duel in duels], dtype=np.int64),
-        np.array([place[duel.second] for duel in duels], dtype=np.int64),
-        np.array([duel.score for duel in duels], dtype=float),
-        np.array([duel.meeting for duel in duels], dtype=np.int64),
-    )
-    return rate_duels(names, arrays, anchor, level)
-
-
 def rate_duels(
     names: Sequence[str], duels: Duels, anchor: str | None = None, level: float = LEVEL
 ) -> Ratings:
-    """Rate every agent that had a duel; see `rate`.
+    """Rate every agent that had a duel.
 
     Args:
         names: names of the agents.
         duels: all duels.
-        anchor: see `rate`.
-        level: see `rate`.
+        anchor: agent with an Elo of 0; in groups without it, and if it is `None`, the mean is 0.
+        level: confidence level of the intervals.
     """
     group_of: dict[int, tuple[int, ...]] = {}
     for first, second in _pairs_in_order(duels, len(names)):
@@ -272,8 +236,8 @@ class _Fit:
         """Return the Elo of each agent.
 
         Args:
-            anchor: see `rate`.
-            level: see `rate`.
+            anchor: see `rate_duels`.
+            level: see `rate_duels`.
         """
         size = len(self._names)
         base = np.full(size, 1.0 / size)

@@ -46,9 +46,9 @@ class Interval:
         high: upper end; `None` if there are too few values.
     """
 
-    value: float
-    low: float | None = None
-    high: float | None = None
+    value: float = attrs.field(converter=float)
+    low: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
+    high: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
 
 
 def bootstrap_mean(

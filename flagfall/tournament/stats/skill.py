@@ -24,23 +24,24 @@ class Skill:
         sigma: its standard deviation.
     """
 
-    mu: float
-    sigma: float
+    mu: float = attrs.field(converter=float)
+    sigma: float = attrs.field(converter=float)
 
 
-def rate_skills(tables: Iterable[Mapping[str, float]]) -> dict[str, Skill] | None:
+def rate_skills(tables: Iterable[Mapping[str, float]]) -> dict[str, Skill]:
     """Rate every agent of some games.
 
     Args:
         tables: the score of each agent, game by game; equal scores share a rank.
 
     Returns:
-        By agent; `None` if openskill is not installed.
+        By agent.
+
+    Raises:
+        ImportError: openskill is not installed.
     """
-    try:
-        from openskill.models import PlackettLuce  # noqa: PLC0415 - an extra
-    except ImportError:
-        return None
+    from openskill.models import PlackettLuce  # noqa: PLC0415 - an extra
+
     model = PlackettLuce()
     ratings: dict[str, Any] = {}
     for table in tables:

@@ -17,12 +17,12 @@ __all__ = [
 
 from typing import Any, Final, Literal
 
+import attrs
 import msgspec
 
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import Standings
-from flagfall.tournament.stats.intervals import Interval
-from flagfall.tournament.tables.agents import AgentRow
+from flagfall.tournament.tables.agents import shown_columns
 from flagfall.tournament.tables.tasks import TaskRow
 
 MAX_NAME_CHARS: Final = 200
@@ -171,34 +171,13 @@ def standings_view(stands: Standings, matches: int) -> dict[str, Any]:
     return {
         "matches": matches,
         "over": stands.over,
-        "rows": [_row(row) for row in rows],
+        "columns": [column.as_data() for column in shown_columns("pages", stands.drawn)],
+        "drawn": stands.drawn,
+        "rows": [row.as_data() | {"agent": cut(row.agent)} for row in rows],
         "left_out": len(stands.rows) - len(rows),
         "tasks": [_task_row(row) for row in stands.tasks[:MAX_TASK_ROWS]],
         "tasks_left_out": max(0, len(stands.tasks) - MAX_TASK_ROWS),
         "notes": [cut(note, MAX_LINE_CHARS) for note in stands.notes[:MAX_NOTES]],
-    }
-
-
-def _row(row: AgentRow) -> dict[str, Any]:
-    return {
-        "place": row.place,
-        "agent": cut(row.agent),
-        "matches": row.matches,
-        "wins": row.wins,
-        "draws": row.draws,
-        "losses": row.losses,
-        "points": row.points,
-        "score": _interval(row.score),
-        "elo": _interval(row.elo),
-        "skill": None if row.skill is None else {"mu": row.skill.mu, "sigma": row.skill.sigma},
-        "turns": row.turns,
-        "late": row.late,
-        "time_losses": row.time_losses,
-        "crashes": row.crashes,
-        "illegal": row.illegal,
-        "think_p50_ns": row.think_p50_ns,
-        "think_p99_ns": row.think_p99_ns,
-        "think_max_ns": row.think_max_ns,
     }
 
 
@@ -207,14 +186,8 @@ def _task_row(row: TaskRow) -> dict[str, Any]:
         "task": cut(row.task),
         "agent": cut(row.agent),
         "matches": row.matches,
-        "score": _interval(row.score),
+        "score": attrs.asdict(row.score),
         "solved": row.solved,
         "tasks": row.tasks,
         "fell": row.fell,
     }
-
-
-def _interval(interval: Interval | None) -> dict[str, float | None] | None:
-    if interval is None:
-        return None
-    return {"value": interval.value, "low": interval.low, "high": interval.high}

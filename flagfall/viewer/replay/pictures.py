@@ -15,8 +15,8 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from flagfall.errors import UsageError
-from flagfall.tasks.adapters.imports import check_imports
 from flagfall.tasks.building import MAX_TASKS
+from flagfall.tasks.catalog import check_imports, pickled_families
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.frames import FORMAT, no_frames
 from flagfall.viewer.replay.summary import view_of
@@ -128,7 +128,7 @@ class Pictures:
         if self._failure:
             return no_frames(self._failure)
         if self._worker is None:
-            self._worker = _Worker(Job(self._path, self._rebuild, TURN_SECONDS))
+            self._worker = _Worker(Job(self._path, self._rebuild, TURN_SECONDS, pickled_families()))
         lost = ""
         if not self._is_closed:  # `close` may have been called while the process was started
             try:

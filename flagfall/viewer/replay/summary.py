@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.tasks.adapters.imports import GYM_PREFIX, PETTINGZOO_PREFIX
+from flagfall.tasks.catalog import family_of
 from flagfall.terminal_text import one_line
 from flagfall.viewer.replay.tally import CHUNK_ROWS, ChunkEntry, SeatEntry, TaskEntry
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
@@ -29,9 +29,6 @@ MAX_NAMED_TASKS: Final = 200
 
 MAX_STDERR_CHARS: Final = 16_000
 """Longest standard error of a seat; results keep its end alone."""
-
-_WITH_PICTURES: Final = ("vgdl:", "langroom:", "duel:", GYM_PREFIX, PETTINGZOO_PREFIX)
-"""Beginnings of the ids of tasks that most likely draw; the execution decides."""
 
 
 @attrs.frozen
@@ -63,7 +60,7 @@ def view_of(header: MatchStarted, *, numbers: bool | None) -> str:
     """
     if '"gvgai"' in (header.config or "")[:100]:
         return "pictures"
-    if any(task.startswith(_WITH_PICTURES) for task in header.tasks):
+    if any((family := family_of(task)) and family.pictures for task in set(header.tasks)):
         return "pictures"
     return "bytes" if numbers else "values"
 

@@ -22,6 +22,7 @@ from typing import BinaryIO, Final
 
 import attrs
 
+from flagfall.tasks.catalog import add_pickled
 from flagfall.viewer.replay.execution import Execution, Rebuild
 
 MAX_MEMORY_BYTES: Final = 4 * 1024**3
@@ -49,11 +50,13 @@ class Job:
         path: its journal.
         rebuild: returns its task scheduler; a function that can be pickled.
         patience_seconds: longest time for one turn.
+        families: from `flagfall.tasks.catalog.pickled_families`.
     """
 
     path: Path
     rebuild: Rebuild
     patience_seconds: float
+    families: bytes
 
 
 def pack(kind: bytes, payload: bytes) -> bytes:
@@ -170,6 +173,7 @@ def main() -> None:
     os.nice(NICENESS)
     os.environ["SDL_VIDEODRIVER"] = os.environ["SDL_AUDIODRIVER"] = "dummy"  # environments open no window
     job: Job = pickle.load(commands)  # noqa: S301 - from the parent process
+    add_pickled(job.families)
     due: SimpleQueue[tuple[int, int]] = SimpleQueue()
     threading.Thread(target=_read_commands, args=(commands, due), daemon=True).start()
     watched: _Watched | None = None

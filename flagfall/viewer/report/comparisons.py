@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from flagfall.tournament.columns import Array
-from flagfall.tournament.stats.duels import Duels
-from flagfall.tournament.stats.elo import rate_duels
+from flagfall.tournament.tables.agents import COLUMNS, AgentTable, Column
 from flagfall.viewer.report.source import ReportSource
 
 MAX_POINTS: Final = 24
@@ -56,39 +55,42 @@ def _ranks(source: ReportSource) -> Array:
 
 
 def rating_course(source: ReportSource) -> dict[str, Any] | None:
-    """Return the Elo of all agents after growing parts of the schedule; without duels, their mean score.
+    """Return the rating of all agents after growing parts of the schedule; without duels, their mean score.
 
     Args:
         source: the tournament.
 
     Returns:
-        `kind`: `elo` or `score`; `matches`: of each point, how many matches it is based on; `series`: by
-        agent, with gaps where it has no rating yet. `None` where there is nothing to compare.
+        `kind`: key of the rating, or `score`; `label`: its name; `matches`: of each point, how many matches
+        it is based on; `series`: by agent, with gaps where it has no rating yet. `None` where there is
+        nothing to compare.
     """
-    if len(source.duels.score):
-        return _elo_course(source)
-    return _score_course(source)
+    drawn = COLUMNS[source.standings.drawn]
+    is_rated = drawn.key != "score" and len(source.results.columns)
+    return _course(source, drawn) if is_rated else _score_course(source)
 
 
-def _elo_course(source: ReportSource) -> dict[str, Any]:
-    columns, duels = source.results.columns, source.duels
+def _course(source: ReportSource, rating: Column) -> dict[str, Any]:
+    columns = source.results.columns
     size = len(columns.agents)
     meetings = int(columns.meeting[-1]) + 1
     most = int(min(MAX_POINTS, max(MIN_POINTS, 2 * MAX_WORK / (meetings * size * size))))
     ends = _ends(meetings, most)
     rank = _ranks(source)
     course = _Course(len(source.ranked), len(ends))
-    for point, end in enumerate(ends):
-        cut = int(np.searchsorted(duels.meeting, end))
-        part = Duels(duels.first[:cut], duels.second[:cut], duels.score[:cut], duels.meeting[:cut])
-        if not cut:
-            continue
-        ratings = rate_duels(columns.agents, part, source.plan.anchor).elo
-        for place, name in enumerate(columns.agents):
-            if (found := ratings.get(name)) is not None:
+    matches = np.searchsorted(columns.meeting, ends).tolist()
+    for point, (end, number) in enumerate(zip(ends, matches, strict=True)):
+        table = AgentTable(source.plan, columns.beginning(number), resamples=0)
+        table.duels = source.duels.beginning(end)  # of all, they take as long as the rating
+        for place, found in enumerate(rating.values(table)):
+            if found is not None:
                 course.put(int(rank[place]), point, found.value, found.low, found.high)
-    matches = np.searchsorted(columns.meeting, ends)
-    return {"kind": "elo", "matches": matches.tolist(), "series": course.series(1)}
+    return {
+        "kind": rating.key,
+        "label": rating.label,
+        "matches": matches,
+        "series": course.series(max(1, rating.decimals)),
+    }
 
 
 def _ends(meetings: int, most: int) -> Array:
@@ -112,7 +114,7 @@ def _score_course(source: ReportSource) -> dict[str, Any] | None:
         for point, end in enumerate(ends):
             if count := int(np.searchsorted(match[rows], end)):
                 course.put(int(rank[place]), point, float(sums[count - 1]) / count, None, None)
-    return {"kind": "score", "matches": ends.tolist(), "series": course.series(4)}
+    return {"kind": "score", "label": "Mean score", "matches": ends.tolist(), "series": course.series(4)}
 
 
 class _Course:

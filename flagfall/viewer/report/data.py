@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from flagfall.tournament.tables.agents import shown_columns
 from flagfall.viewer.report.comparisons import cross_table, rating_course
 from flagfall.viewer.report.episodes import learning_curves
 from flagfall.viewer.report.facts import facts_of, state_line
@@ -50,6 +51,8 @@ def report_data(
             {"name": task.name, "seats": task.seats, "score": task.score, "control": str(task.control)}
             for task in source.plan.tasks
         ],
+        "columns": [column.as_data() for column in shown_columns("pages", source.standings.drawn)],
+        "drawn": source.standings.drawn,
         "standings": stands["rows"],
         "timeless": stands["timeless"],
         "sprt": stands["sprt"],

@@ -13,16 +13,10 @@ import attrs
 from flagfall.terminal_text import counted
 from flagfall.tournament.excerpts import latest
 from flagfall.tournament.formats.schedule import most_matches
+from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE
 from flagfall.viewer.report.source import ReportSource
 
 MAX_FACT_CHARS: Final = 500
-_TITLES: Final = {
-    "benchmark": "benchmark",
-    "round-robin": "round robin",
-    "gauntlet": "gauntlet",
-    "swiss": "Swiss",
-    "knockout": "knockout",
-}
 
 
 def state_line(source: ReportSource) -> str:
@@ -83,9 +77,11 @@ def _format(source: ReportSource) -> str:
         settings.append(f"at most {counted(stop.matches, 'match', 'matches')}")
     if stop.falls is not None:
         settings.append(f"withdrawn after {counted(stop.falls, 'disqualification')}")
-    if source.plan.scoring == "formula-one":
+    if source.plan.scoring == FORMULA_ONE:
         settings.append("Formula One scoring")
-    title = _TITLES.get(form.kind, form.kind)
+    elif source.plan.scoring != DEFAULT_SCORING:
+        settings.append(f"ranked by {source.plan.scoring}")
+    title = form.kind.replace("-", " ").capitalize()
     return f"{title} ({'; '.join(settings)})" if settings else title
 
 

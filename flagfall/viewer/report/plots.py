@@ -111,10 +111,14 @@ def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
     """Yield the name, the height in inches and the drawing of each plot."""
     rows = data["standings"][:MAX_AGENTS]
     names = [_name(name) for name in data["agents"]]
-    main = "elo" if any(row["elo"] for row in rows) else "score"
-    rated = [(place, row[main]) for place, row in enumerate(rows) if row[main]]
+    drawn = next(column for column in data["columns"] if column["key"] == data["drawn"])
+    rated = [(place, row[drawn["key"]]) for place, row in enumerate(rows) if row[drawn["key"]]]
     if rated:
-        yield "standings", _height(len(rated)), lambda axes: _draw_intervals(axes, rated, names, main)
+        yield (
+            "standings",
+            _height(len(rated)),
+            lambda axes: _draw_intervals(axes, rated, names, drawn["label"]),
+        )
     if data["cross"]["pairs"]:
         size = min(MAX_AGENTS, len(names))
         yield "cross-table", 1.2 + 0.32 * size, lambda axes: _draw_cross(axes, data, names, size)
@@ -145,7 +149,7 @@ def _colour(agent: int) -> str:
 
 
 def _draw_intervals(
-    axes: Axes, rated: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str], main: str
+    axes: Axes, rated: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str], label: str
 ) -> None:
     for row, (place, interval) in enumerate(rated):
         if interval["low"] is not None:
@@ -153,7 +157,7 @@ def _draw_intervals(
         axes.plot([interval["value"]], [row], "o", color=_colour(place), ms=6)
     axes.set_yticks(range(len(rated)), [names[place] for place, _ in rated])
     axes.invert_yaxis()
-    axes.set_xlabel("Elo, with 95 % interval" if main == "elo" else "score, with 95 % interval")
+    axes.set_xlabel(f"{label}, with 95 % interval")
     axes.grid(visible=False, axis="y")
 
 
@@ -196,7 +200,7 @@ def _named(series: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[di
 def _draw_course(axes: Axes, course: Mapping[str, Any], names: Sequence[str]) -> None:
     _draw_lines(axes, course["matches"], _named(course["series"], names), "value")
     axes.set_xlabel("matches")
-    axes.set_ylabel("Elo, with 95 % interval" if course["kind"] == "elo" else "mean score")
+    axes.set_ylabel(course["label"] + (", with 95 % interval" if course["kind"] != "score" else ""))
 
 
 def _curve_drawing(curve: Mapping[str, Any], task: str, names: Sequence[str]) -> Callable[[Axes], None]:

@@ -95,6 +95,41 @@ export function byteSize(n) {
   return n < 1e6 ? `${threeDigits(n / 1e3)} kB` : `${threeDigits(n / 1e6)} MB`;
 }
 
+/**
+ * Value of a column of the standings: of an estimate with an interval, the estimate.
+ * @param {{form: string, decimals: number}} column its row in the data of the page
+ * @param {*} value the value; null shows as a dash
+ * @returns {string}
+ */
+export function columnText({ form, decimals }, value) {
+  if (value === null || value === undefined) return "–";
+  if (form === "interval") return fixed(value.value, decimals);
+  if (form === "spread") return `${fixed(value.mu, decimals)} ± ${fixed(value.sigma, decimals)}`;
+  if (form === "duration") return value ? duration(value) : "–";
+  return form === "count" ? count(value) : number(value);
+}
+
+/**
+ * Columns of the standings in which an agent has a value.
+ * @param {Array<Object>} columns all columns
+ * @param {Array<Object>} rows the standings
+ * @returns {Array<Object>}
+ */
+export function filledColumns(columns, rows) {
+  return columns.filter(({ key }) => rows.some((row) => row[key] !== null));
+}
+
+/**
+ * Number with some decimals.
+ * @param {number} value the number
+ * @param {number} decimals digits after the point
+ * @returns {string}
+ */
+export function fixed(value, decimals) {
+  const options = { minimumFractionDigits: decimals, maximumFractionDigits: decimals, signDisplay: "negative" };
+  return minus(value.toLocaleString("en", options));
+}
+
 /** The sign of a number as a minus, which is as wide as a plus. */
 function minus(text) {
   return text.replace(/^-/, "−");

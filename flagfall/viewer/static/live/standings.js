@@ -1,17 +1,11 @@
 // Table of the standings, each estimate with its interval drawn.
 
 import { el, fill, visible } from "../common/dom.js";
-import { count, countOf, duration, number } from "../common/format.js";
+import { columnText, count, countOf, filledColumns, fixed, number } from "../common/format.js";
 import { drawing, linear, svg } from "../common/svg.js";
 
 const STRIP_WIDTH = 150;
 const STRIP_HEIGHT = 14;
-
-/** Estimates in the order in which they are preferred for the drawing. */
-const ESTIMATES = [
-  { key: "elo", name: "Elo", show: (value) => number(Math.round(value)) },
-  { key: "score", name: "Score", show: (value) => value.toFixed(3) },
-];
 
 /**
  * Panel of the standings.
@@ -32,7 +26,7 @@ export function standingsPanel() {
     const open = body.querySelector("details")?.open ?? false;
     fill(info, `after ${countOf(stands.matches, "match", "matches")}${stands.over ? "" : ", so far"}`);
     fill(body,
-      el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Standings" }, table(stands.rows)),
+      el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Standings" }, table(stands)),
       stands.left_out ? el("p", { class: "small muted" }, `${countOf(stands.left_out, "more agent")}: flagfall results shows all.`) : null,
       el("ul", { class: "notes small muted" }, stands.notes.map((note) => el("li", {}, visible(note)))),
       byTask(stands, open));
@@ -43,40 +37,24 @@ export function standingsPanel() {
 }
 
 /** Table of all agents. */
-function table(rows) {
-  const drawn = ESTIMATES.find(({ key }) => rows.some((row) => row[key])) ?? ESTIMATES[1];
-  const others = ESTIMATES.filter((one) => one !== drawn && rows.some((row) => row[one.key]));
-  const scale = scaleOf(rows.map((row) => row[drawn.key]));
-  const has = (key) => rows.some((row) => row[key] !== null);
-  const columns = [
+function table({ rows, columns, drawn: key }) {
+  const drawn = columns.find((one) => one.key === key);
+  const scale = scaleOf(rows.map((row) => row[key]));
+  const cells = [
     ["#", "number", (row) => el("td", { class: "number place" }, row.place)],
     ["Agent", "", (row) => el("th", { scope: "row", class: "agent" }, visible(row.agent, 60))],
-    [drawn.name, "number", (row) => el("td", { class: "number" }, estimate(row[drawn.key], drawn))],
-    has(drawn.key) && ["95 % interval", "strip", (row) => el("td", { class: "strip" }, strip(row[drawn.key], scale, drawn))],
-    ...others.map((one) => [one.name, "number", (row) => el("td", { class: "number" }, estimate(row[one.key], one))]),
-    has("points") && ["Points", "number", (row) => el("td", { class: "number" }, number(row.points))],
-    has("skill") && ["Skill", "number", (row) => el("td", { class: "number" }, row.skill ? number(row.skill.mu, 3) : "–")],
-    ["Matches", "number", (row) => el("td", { class: "number" }, count(row.matches))],
-    rows.some((row) => row.wins + row.draws + row.losses)
-      && ["Won, drawn, lost", "number", (row) => el("td", { class: "number" }, [row.wins, row.draws, row.losses].map(count).join(" · "))],
-    ["Late turns", "number", (row) => el("td", { class: "number" }, mark(row.late, "late"))],
-    ["Disqualified", "number", (row) => el("td", { class: "number" }, mark(row.time_losses + row.crashes, "bad"))],
-    ["Median turn", "number", (row) => el("td", { class: "number" }, row.turns ? duration(row.think_p50_ns) : "–")],
-    ["99 %", "number", (row) => el("td", { class: "number" }, row.turns ? duration(row.think_p99_ns) : "–")],
+    rows.some((row) => row[key]) && ["95 % interval", "strip", (row) => el("td", { class: "strip" }, strip(row[key], scale, drawn))],
+    ...filledColumns(columns, rows).map((one) => [one.label, "number",
+      (row) => el("td", { class: "number" }, one.mark ? mark(row[one.key], one.mark) : columnText(one, row[one.key]))]),
   ].filter(Boolean);
   return el("table", {},
-    el("thead", {}, el("tr", {}, columns.map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
-    el("tbody", {}, rows.map((row) => el("tr", { dataset: { agent: row.agent } }, columns.map(([, , cell]) => cell(row))))));
+    el("thead", {}, el("tr", {}, cells.map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
+    el("tbody", {}, rows.map((row) => el("tr", { dataset: { agent: row.agent } }, cells.map(([, , cell]) => cell(row))))));
 }
 
 /** Count that is marked where it is not zero. */
 function mark(value, kind) {
   return value ? el("span", { class: `tag ${kind}` }, count(value)) : "0";
-}
-
-/** Estimate as a number. */
-function estimate(interval, { show }) {
-  return interval ? show(interval.value).replace(/^-/, "−") : "–";
 }
 
 /** Scale over all intervals. */
@@ -88,10 +66,11 @@ function scaleOf(intervals) {
 }
 
 /** Drawing of one interval. */
-function strip(interval, scale, { show, name }) {
+function strip(interval, scale, { label: name, decimals }) {
   if (!interval) return null;
   const { value, low, high } = interval;
   const y = STRIP_HEIGHT / 2;
+  const show = (value) => fixed(value, decimals);
   const known = low !== null && high !== null;
   const label = known ? `${name} from ${show(low)} to ${show(high)}` : `${name} ${show(value)}, without an interval`;
   return drawing(STRIP_WIDTH, STRIP_HEIGHT, label,

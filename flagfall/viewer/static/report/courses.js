@@ -19,13 +19,13 @@ const REPORT_MAX_END_LABEL = 20;
 export function ratingSection(data, choice) {
   const course = data.ratings;
   if (!course || course.matches.length < 2 || !course.series.length) return null;
-  const elo = course.kind === "elo";
-  const title = elo ? "Rating over time" : "Score over time";
-  const lead = `${elo ? "Elo with its 95 % interval" : "Mean score"}, computed from the first matches of the schedule, at ${countOf(course.matches.length, "point")}.`;
+  const rated = course.kind !== "score";
+  const title = rated ? "Rating over time" : "Score over time";
+  const lead = `${course.label}${rated ? " with its 95 % interval" : ""}, computed from the first matches of the schedule, at ${countOf(course.matches.length, "point")}.`;
   const agents = course.series.map(({ agent }) => agent);
   const named = course.series.map((one) => ({ ...one, name: reportLabel(data.agents[one.agent], REPORT_MAX_END_LABEL) }));
   const chart = fittedDrawing((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
-    x: course.matches, xLabel: "matches", yLabel: elo ? "Elo" : "mean score", height: 320, named: width >= REPORT_WIDE, zero: elo,
+    x: course.matches, xLabel: "matches", yLabel: course.label, height: 320, named: width >= REPORT_WIDE, zero: rated,
     format: shortNumber, label: `${title}: ${reportSummary(data, course.series)}`,
   }));
   choice.onChange(chart.redraw);
