@@ -1,112 +1,22 @@
 """Contracts of tasks and task schedulers, as protocols.
 
-Every task implements `TaskRole`. The smaller protocols below it are optional: the kernel uses their members
-if a task has them. This file knows no clock, no channel and no event loop.
+Every task implements `TaskRole`; `TaskDefaults` are its optional members. This file knows no clock, no
+channel and no event loop.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "AbortableTask",
-    "ActorTask",
-    "AskTurns",
-    "DescribedScheduler",
-    "DescribedTask",
-    "PlainSpacesTask",
-    "Player",
-    "PlayerActionsTask",
-    "PlayerSpacesTask",
-    "RevisedTask",
-    "SchedulerRole",
-    "TaskRole",
-    "TimedTask",
-    "UnrepeatableTask",
-    "WorldTask",
-    "is_task",
-]
+__all__ = ["AskTurns", "Player", "SchedulerRole", "TaskDefaults", "TaskRole", "complete_task", "is_task"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
 from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.timing.durations import NEVER_NS
 
 Player: TypeAlias = str
 """The name of a player, within a task."""
-
-
-@runtime_checkable
-class TaskRole(Protocol):
-    """One goal-directed episode after another, as a synchronous machine with no event loop in it."""
-
-    @property
-    def id(self) -> str:
-        """The task's name in configurations, journals and tables, such as `micro5.18`."""
-
-    @property
-    def players(self) -> Sequence[Player]:
-        """The players. With one player, observations, rewards and actions are plain values."""
-
-    @property
-    def continuous(self) -> bool:
-        """True if agents are kept unaware of where a task ends and the next begins.
-
-        The last reward then comes with the first observation of the next task, and agents get
-        neither `init` nor `result` (as in the byte stream of the General AI Challenge, round 1).
-        """
-
-    @property
-    def nil_action(self) -> Any:
-        """The action that is played for an agent that is late, absent or answers illegally."""
-
-    def is_legal(self, action: Any) -> bool:
-        """Return whether the action may be given to `step`; accepts any object without raising."""
-
-    def reset(self, seed: int) -> Any:
-        """Begin a new episode.
-
-        Args:
-            seed: from 0 to 2**63 - 1; equal seeds give equal episodes (else see `UnrepeatableTask`).
-
-        Returns:
-            The first observation (a mapping from player for several players).
-        """
-
-    def step(self, action: Any) -> StepResult:
-        """Take one action (a mapping from player for several players)."""
-
-    def result(self) -> bool | None:
-        """Return the verdict on the episode that just ended; see `Outcome.result`."""
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Return figures of the episode that just ended, for tables and records."""
-
-    def close(self) -> None:
-        """Release the task's resources. Called once, whatever happened before."""
-
-
-_TASK_MEMBERS: Final = tuple(name for name in vars(TaskRole) if not name.startswith("_"))
-
-_MAX_CACHED_CLASSES: Final = 64
-"""Classes of tasks of which it is known what their objects must have; a program has a few."""
-
-
-def is_task(value: object) -> TypeGuard[TaskRole]:
-    """Return whether a value has every member of a task.
-
-    Asked once a match; `isinstance` gives the same answer, and takes 25 us to read the protocol each time.
-
-    Args:
-        value: any object.
-    """
-    kind: Any = type(value)
-    return all(hasattr(value, name) for name in _missing_in_class(kind))
-
-
-@lru_cache(maxsize=_MAX_CACHED_CLASSES)
-def _missing_in_class(kind: type) -> tuple[str, ...]:
-    """Return the members of a task that a class does not define; its objects may."""
-    return tuple(name for name in _TASK_MEMBERS if not hasattr(kind, name))
 
 
 class AskTurns(Protocol):
@@ -130,52 +40,35 @@ class AskTurns(Protocol):
         """
 
 
-class ActorTask(Protocol):
-    """A task that is an actor: after `reset` it runs by itself, and may wait for anything between turns.
+class TaskDefaults(Protocol):
+    """The optional members of a task, with the values that a task without them has."""
 
-    `step` is not called. Equal seeds and equal actions must lead to equal observations and rewards, or it is
-    an `UnrepeatableTask`. In a replay it runs on a virtual clock, so it should wait by trio alone.
+    run: Callable[[AskTurns], Awaitable[None]] | None = None
+    """For a task that is an actor, called in place of `step`: plays the episode that was reset, to its end.
+
+    It may wait for anything between turns. Equal seeds and equal actions must lead to equal observations and
+    rewards, or it is `not_repeatable`. In a replay it runs on a virtual clock: it should wait by trio alone.
     """
 
-    async def run(self, turns: AskTurns) -> None:
-        """Play the episode that was reset, until it is over."""
+    is_legal_for: Callable[[Player, Any], bool] | None = None
+    """For a task whose players have different actions, called in place of `is_legal`."""
 
+    abort_action: Any = None
+    """The action that ends the episode at once, for time controls with `act_abort`; `None` for none."""
 
-class PlayerActionsTask(Protocol):
-    """A task whose players have different actions."""
+    play_until_ns: int = NEVER_NS
+    """The time since the match began after which the episode is ended, before its next turn."""
 
-    def is_legal_for(self, player: Player, action: Any) -> bool:
-        """Return whether a player may play this action; called in place of `is_legal`."""
+    result_until_ns: int = 0
+    """The time since the match began until which agents may think about the result in any case."""
 
+    not_repeatable: str | None = None
+    """The reason why episodes do not follow from their seeds, from the first reset on; `None` if they do."""
 
-class TimedTask(Protocol):
-    """A task that is given times when it begins, in nanoseconds since the match began. Each is optional."""
+    world: Any = None
+    """The world (`flagfall.tasks.commai.world`) of a byte task, which receives every byte first."""
 
-    play_until_ns: int
-    """The moment after which its episode is ended, before the next turn."""
-
-    result_until_ns: int
-    """The moment until which agents may think about the result, even where the time control has less."""
-
-
-class AbortableTask(Protocol):
-    """A task whose episode can be aborted, for time controls with `act_abort`."""
-
-    abort_action: Any
-    """The action that ends the episode at once; `None` where there is none."""
-
-
-class UnrepeatableTask(Protocol):
-    """A task whose episodes do not follow from their seeds."""
-
-    not_repeatable: str | None
-    """The reason, from its first reset on; `None`, or no such attribute, if they do follow."""
-
-
-class RevisedTask(Protocol):
-    """A task whose rules have changed."""
-
-    def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
+    def follow_rules(self, revisions: Mapping[str, int]) -> str | None:  # noqa: ARG002 - most have only one
         """Use the rules of an earlier revision; called before the first reset in a replay.
 
         Args:
@@ -184,40 +77,144 @@ class RevisedTask(Protocol):
         Returns:
             The reason why it cannot; `None` if it can.
         """
+        return None
+
+    @property
+    def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The observation space and the action space as `flagfall.kernel.spaces.describe_space` returns them.
+
+        For a task that describes them without Gymnasium, whose import takes 0.2 s; `None` otherwise.
+        """
+        return None
+
+    @property
+    def observation_space(self) -> Any:
+        """The Gymnasium space of a player's observations; `None` if it is not described."""
+        return None
+
+    @property
+    def action_space(self) -> Any:
+        """The Gymnasium space of a player's actions; `None` if it is not described."""
+        return None
+
+    def observation_space_of(self, player: Player) -> Any:  # noqa: ARG002 - equal by default
+        """Return the observation space of a player.
+
+        Args:
+            player: one of `players`.
+        """
+        return self.observation_space
+
+    def action_space_of(self, player: Player) -> Any:  # noqa: ARG002 - equal by default
+        """Return the action space of a player; a task where these differ also has `is_legal_for`.
+
+        Args:
+            player: one of `players`.
+        """
+        return self.action_space
 
 
-class DescribedTask(Protocol):
-    """A task that describes its observations and actions by Gymnasium's spaces. Each is optional."""
+class TaskRole(TaskDefaults, Protocol):
+    """One goal-directed episode after another, as a synchronous machine with no event loop in it.
 
-    observation_space: Any
-    """The space of its observations."""
+    A class derived from it, such as `flagfall.tasks.Task`, inherits the defaults of the optional members. Any
+    other object with the members below is a task, too: `complete_task` adds the defaults.
+    """
 
-    action_space: Any
-    """The space of its actions."""
+    id: str
+    """The task's name in configurations, journals and tables, such as `micro5.18`."""
+
+    players: Sequence[Player]
+    """The players. With one player, observations, rewards and actions are plain values."""
+
+    continuous: bool
+    """True if agents are kept unaware of where a task ends and the next begins.
+
+    The last reward then comes with the first observation of the next task, and agents get neither `init` nor
+    `result` (as in the byte stream of the General AI Challenge, round 1).
+    """
+
+    nil_action: Any
+    """The action that is played for an agent that is late, absent or answers illegally."""
+
+    def is_legal(self, action: Any) -> bool:
+        """Return whether the action may be given to `step`; accepts any object without raising."""
+
+    def reset(self, seed: int) -> Any:
+        """Begin a new episode.
+
+        Args:
+            seed: from 0 to 2**63 - 1; equal seeds give equal episodes (else see `not_repeatable`).
+
+        Returns:
+            The first observation (a mapping from player for several players).
+        """
+
+    def step(self, action: Any) -> StepResult:
+        """Take one action (a mapping from player for several players)."""
+
+    def result(self) -> bool | None:
+        """Return the verdict on the episode that just ended; see `Outcome.result`."""
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return figures of the episode that just ended, for tables and records."""
+
+    def close(self) -> None:
+        """Release the task's resources. Called once, whatever happened before."""
 
 
-class PlayerSpacesTask(Protocol):
-    """A task that describes the spaces of each player; used in place of `DescribedTask`."""
+_TASK_MEMBERS: Final = (
+    *TaskRole.__annotations__,
+    *(name for name in vars(TaskRole) if not name.startswith("_")),
+)
 
-    def observation_space_of(self, player: Player) -> Any:
-        """Return the space of a player's observations."""
-
-    def action_space_of(self, player: Player) -> Any:
-        """Return the space of a player's actions."""
-
-
-class PlainSpacesTask(Protocol):
-    """A task that describes its spaces without Gymnasium, whose import takes 0.2 s."""
-
-    plain_spaces: tuple[dict[str, Any], dict[str, Any]]
-    """Its observation space and its action space, in the form of `flagfall.kernel.spaces.describe_space`."""
+_MAX_CACHED_CLASSES: Final = 64
+"""Classes of tasks of which it is known what their objects must have; a program has a few."""
 
 
-class WorldTask(Protocol):
-    """A byte task in a world (`flagfall.tasks.commai.world`), which receives every byte first."""
+def is_task(value: object) -> TypeGuard[TaskRole]:
+    """Return whether a value has every member of a task that is not optional.
 
-    world: Any
-    """The world; `None` for none. Tasks that name one object share it."""
+    Asked once a match; to read the protocol takes 25 us each time.
+
+    Args:
+        value: any object.
+    """
+    kind: Any = type(value)
+    return all(hasattr(value, name) for name in _missing_in_class(kind))
+
+
+@lru_cache(maxsize=_MAX_CACHED_CLASSES)
+def _missing_in_class(kind: type) -> tuple[str, ...]:
+    """Return the members of a task that a class does not define; its objects may."""
+    return tuple(name for name in _TASK_MEMBERS if not hasattr(kind, name))
+
+
+def complete_task(task: Any) -> TaskRole:
+    """Return a task with all optional members: one that does not inherit their defaults, in a wrapper.
+
+    Called where a scheduler has returned a task; everything else reads plain attributes.
+
+    Args:
+        task: an object with the members of `TaskRole`.
+    """
+    return task if TaskRole in type(task).__mro__ else _CompletedTask(task)
+
+
+class _CompletedTask:
+    """A task that is not derived from `TaskRole`, with the defaults of the members that it lacks."""
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._task, name)
+        except AttributeError:
+            if name not in vars(TaskDefaults):
+                raise
+        default = vars(TaskDefaults)[name]
+        return default.__get__(self) if hasattr(default, "__get__") else default
 
 
 class SchedulerRole(Protocol):
@@ -234,10 +231,3 @@ class SchedulerRole(Protocol):
 
     def close(self) -> None:
         """Close all its tasks. Called once."""
-
-
-class DescribedScheduler(Protocol):
-    """A scheduler whose tasks are known before the match begins."""
-
-    tasks: Sequence[TaskRole]
-    """The tasks. Agents get the spaces of the first of them before they are ready."""

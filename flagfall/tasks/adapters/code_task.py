@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import UsageError
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import is_task
 from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.task import Task
@@ -42,7 +42,7 @@ def make_code_task(text: str, spec: CodeSpec) -> Task:
     """
     member = find_member(_module(spec), spec.member, spec.place)
     options = parse_text(text)[1]
-    if not callable(member) or (isinstance(member, TaskRole) and not isclass(member)):
+    if not callable(member) or (is_task(member) and not isclass(member)):
         raise UsageError(f"task {text}: name a class or a function that makes {_KINDS}, not one object of it")
     own = {key: options.pop(key) for key in _OWN if key in options} if _makes_environment(member) else {}
     try:
@@ -72,7 +72,7 @@ def _makes_environment(member: Any) -> bool:
 
 
 def _as_task(made: Any, text: str, own: dict[str, Any]) -> Task:
-    if isinstance(made, Task | TaskRole):
+    if is_task(made):
         if own:
             raise UsageError(f"task {text}: {', '.join(own)} is an option of environments, not of a task")
         task = cast("Task", made)  # anything with the methods of the role is played alike

@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 
 from flagfall.errors import UsageError, suggest
+from flagfall.kernel.roles import TaskRole, complete_task
 from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.outcomes import Outcome, StepResult
-    from flagfall.kernel.roles import TaskRole
 
 END_OF_ROUND: Final = "END_TRAINING"
 """Answer to a result that ends the agent's training."""
@@ -117,7 +117,7 @@ RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
 """Presets: the competition's document, and the program that was published for it in 2017."""
 
 
-class TrackLevel:
+class TrackLevel(TaskRole):
     """One level in one phase: its task, with the limits of the phase.
 
     Args:
@@ -126,8 +126,6 @@ class TrackLevel:
         phase: `TRAINING` or `VALIDATION`.
         rules: the rules of the track.
 
-    Attributes:
-        play_until_ns, result_until_ns: see `flagfall.kernel.roles.TaskRole`.
     """
 
     def __init__(
@@ -137,7 +135,7 @@ class TrackLevel:
         self.players: Sequence[str] = task.players
         self.continuous: bool = task.continuous
         self.nil_action: Any = task.nil_action
-        self.abort_action: Any | None = getattr(task, "abort_action", None)
+        self.abort_action: Any = task.abort_action
         self.level = level
         self.phase = phase
         trains = phase == TRAINING
@@ -225,7 +223,7 @@ class Track:
         self.rules = rules
         self.phase: Literal["training", "validation"] = "training"
         self.current: TrackLevel | None = None
-        self._levels = tuple(levels)
+        self._levels = tuple(map(complete_task, levels))
         self._level_tasks: dict[tuple[str, int], TrackLevel] = {}
         self._random = Random(0)
         self._scheduled = list(rules.training)
