@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Heaps", "best_move"]
+__all__ = ["Heaps"]
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import xor
 from random import Random
 from typing import Any, ClassVar, Final
 
@@ -120,19 +118,6 @@ class Heaps(Task):
             return super().render(mode, *args, **kwargs)
         rows = [f"{number}  {'o' * size}" for number, size in enumerate(self.heaps)]
         return "\n".join([*rows, f"{self.players[self.to_move]} is to move"])
-
-
-def best_move(heaps: list[int]) -> int:
-    """Return an action that wins against any play, or the lowest legal one where there is none.
-
-    Args:
-        heaps: the sizes of the heaps, at least one of them above 0.
-    """
-    total = reduce(xor, heaps)
-    for heap, size in enumerate(heaps):
-        if (size ^ total) < size:
-            return LARGEST * heap + size - (size ^ total) - 1
-    return LARGEST * next(heap for heap, size in enumerate(heaps) if size)
 
 
 def _parts(action: int) -> tuple[int, int]:

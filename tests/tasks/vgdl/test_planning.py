@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from examples.vgdl_search import best_first, greedy, situation, tree_search
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.lifecycle import start
@@ -13,7 +14,6 @@ from flagfall.tasks.vgdl.engine.serialization import state_key
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.search import best_first, greedy, situation, tree_search
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, public_play, zoo
 
 PUSH = """\
