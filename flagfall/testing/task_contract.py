@@ -24,7 +24,7 @@ from flagfall.kernel.channels.arrays import msgpack_encoder
 from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.roles import TaskRole, complete_task, is_task
 
-MakeTask: TypeAlias = Callable[[], TaskRole]
+MakeTask: TypeAlias = Callable[[], Any]
 Trace: TypeAlias = list[bytes]
 
 STEPS: Final = 200

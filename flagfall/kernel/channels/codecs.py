@@ -18,9 +18,6 @@ SILENCE: Final = 0x20
 
 BITS_PER_BYTE: Final = 8
 
-_BITS: Final = 8 * 65_536
-"""Maximum number of bits in a `BitEncoder`; messages of the micro-tasks have some hundred characters."""
-
 _BITS: Final = tuple(f"{byte:08b}" for byte in range(256))
 _NO_BIT = re.compile("[^01]")
 # Bytes outside of any character decode to these under `surrogateescape`.
