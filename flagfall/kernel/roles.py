@@ -1,12 +1,21 @@
 """Contracts of tasks and task schedulers, as protocols.
 
-Every task implements `TaskRole`; `TaskDefaults` are its optional members. This file knows no clock, no
+Every task is a `RequiredTask`; `TaskDefaults` are its optional members. This file knows no clock, no
 channel and no event loop.
 """
 
 from __future__ import annotations
 
-__all__ = ["AskTurns", "Player", "SchedulerRole", "TaskDefaults", "TaskRole", "complete_task", "is_task"]
+__all__ = [
+    "AskTurns",
+    "Player",
+    "RequiredTask",
+    "SchedulerRole",
+    "TaskDefaults",
+    "TaskRole",
+    "complete_task",
+    "is_task",
+]
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
@@ -114,28 +123,28 @@ class TaskDefaults(Protocol):
         return self.action_space
 
 
-class TaskRole(TaskDefaults, Protocol):
-    """One goal-directed episode after another, as a synchronous machine with no event loop in it.
+class RequiredTask(Protocol):
+    """What every task has: one goal-directed episode after another, as a machine without an event loop."""
 
-    A class derived from it, such as `flagfall.tasks.Task`, inherits the defaults of the optional members. Any
-    other object with the members below is a task, too: `complete_task` adds the defaults.
-    """
+    @property
+    def id(self) -> str:
+        """The task's name in configurations, journals and tables, such as `micro5.18`."""
 
-    id: str
-    """The task's name in configurations, journals and tables, such as `micro5.18`."""
+    @property
+    def players(self) -> Sequence[Player]:
+        """The players. With one player, observations, rewards and actions are plain values."""
 
-    players: Sequence[Player]
-    """The players. With one player, observations, rewards and actions are plain values."""
+    @property
+    def continuous(self) -> bool:
+        """True if agents are kept unaware of where a task ends and the next begins.
 
-    continuous: bool
-    """True if agents are kept unaware of where a task ends and the next begins.
+        The last reward then comes with the first observation of the next task, and agents get
+        neither `init` nor `result` (as in the byte stream of the General AI Challenge, round 1).
+        """
 
-    The last reward then comes with the first observation of the next task, and agents get neither `init` nor
-    `result` (as in the byte stream of the General AI Challenge, round 1).
-    """
-
-    nil_action: Any
-    """The action that is played for an agent that is late, absent or answers illegally."""
+    @property
+    def nil_action(self) -> Any:
+        """The action that is played for an agent that is late, absent or answers illegally."""
 
     def is_legal(self, action: Any) -> bool:
         """Return whether the action may be given to `step`; accepts any object without raising."""
@@ -163,17 +172,18 @@ class TaskRole(TaskDefaults, Protocol):
         """Release the task's resources. Called once, whatever happened before."""
 
 
-_TASK_MEMBERS: Final = (
-    *TaskRole.__annotations__,
-    *(name for name in vars(TaskRole) if not name.startswith("_")),
-)
+class TaskRole(RequiredTask, TaskDefaults, Protocol):
+    """A task with all members: one derived from `flagfall.tasks.Task`, or made so by `complete_task`."""
+
+
+_TASK_MEMBERS: Final = tuple(name for name in vars(RequiredTask) if not name.startswith("_"))
 
 _MAX_CACHED_CLASSES: Final = 64
 """Classes of tasks of which it is known what their objects must have; a program has a few."""
 
 
-def is_task(value: object) -> TypeGuard[TaskRole]:
-    """Return whether a value has every member of a task that is not optional.
+def is_task(value: object) -> TypeGuard[RequiredTask]:
+    """Return whether a value has every member of a `RequiredTask`.
 
     Asked once a match; to read the protocol takes 25 us each time.
 
@@ -190,15 +200,16 @@ def _missing_in_class(kind: type) -> tuple[str, ...]:
     return tuple(name for name in _TASK_MEMBERS if not hasattr(kind, name))
 
 
-def complete_task(task: Any) -> TaskRole:
+def complete_task(task: RequiredTask) -> TaskRole:
     """Return a task with all optional members: one that does not inherit their defaults, in a wrapper.
 
     Called where a scheduler has returned a task; everything else reads plain attributes.
 
     Args:
-        task: an object with the members of `TaskRole`.
+        task: any task.
     """
-    return task if TaskRole in type(task).__mro__ else _CompletedTask(task)
+    complete: Any = task if TaskDefaults in type(task).__mro__ else _CompletedTask(task)
+    return complete  # type: ignore[no-any-return]  # it has the members of both
 
 
 class _CompletedTask:
@@ -223,7 +234,7 @@ class SchedulerRole(Protocol):
     def set_seed(self, seed: int) -> None:
         """Set the seed; called once, before the first task is asked for."""
 
-    def next_task(self) -> TaskRole | None:
+    def next_task(self) -> RequiredTask | None:
         """Return the next task, or `None` when the match is over; or an awaitable of that."""
 
     def report(self, outcome: Outcome) -> None:

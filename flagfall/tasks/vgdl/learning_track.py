@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 
 from flagfall.errors import UsageError, suggest
-from flagfall.kernel.roles import TaskRole, complete_task
+from flagfall.kernel.roles import RequiredTask, TaskDefaults, TaskRole, complete_task
 from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
 """Presets: the competition's document, and the program that was published for it in 2017."""
 
 
-class TrackLevel(TaskRole):
+class TrackLevel(TaskDefaults):
     """One level in one phase: its task, with the limits of the phase.
 
     Args:
@@ -216,7 +216,7 @@ class Track:
         UsageError: the rules name a level that does not exist.
     """
 
-    def __init__(self, levels: Sequence[TaskRole], rules: TrackRules = RULES["gvgai-document"]) -> None:
+    def __init__(self, levels: Sequence[RequiredTask], rules: TrackRules = RULES["gvgai-document"]) -> None:
         missing = [n for n in (*rules.training, *rules.validation, *rules.choices) if n >= len(levels)]
         if missing:
             raise UsageError(f"a track needs level {missing[0]}, and the game has {len(levels)} levels")
@@ -271,7 +271,7 @@ class Track:
         self._games += 1
         limit = self.rules.games
         if (
-            _is_end(self._answer)
+            (isinstance(self._answer, str) and self._answer == END_OF_ROUND)
             or outcome.at_ns >= self.rules.training_ns
             or (limit is not None and self._games >= limit)
         ):
@@ -292,7 +292,3 @@ class Track:
             if level in self.rules.choices and not isinstance(self._answer, bool):
                 return level
         return self._random.choice(self.rules.training)
-
-
-def _is_end(answer: Any) -> bool:
-    return isinstance(answer, str) and answer == END_OF_ROUND

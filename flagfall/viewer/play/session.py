@@ -13,6 +13,7 @@ import trio
 from flagfall.errors import FlagfallError
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.roles import complete_task
 from flagfall.kernel.sinks import Sink
 from flagfall.playing import play
 from flagfall.recording.journal.format import encode
@@ -198,7 +199,7 @@ class PlaySession:
             scheduler, _ = build_scheduler(task.tasks, task.scheduler, task.steps)
         try:
             first = scheduler.next_task()
-            return {"controls": None if first is None else controls_of(first, self._seat)}
+            return {"controls": None if first is None else controls_of(complete_task(first), self._seat)}
         finally:
             scheduler.close()
 

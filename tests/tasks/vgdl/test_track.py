@@ -10,7 +10,6 @@ import pytest
 import trio
 
 from flagfall.errors import UsageError
-from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
@@ -24,7 +23,7 @@ DOCUMENT = RULES["gvgai-document"]
 PUBLIC = RULES["gvgai-2017"]
 
 
-class Level(CountTask, TaskRole):
+class Level(CountTask):
     """Four turns; an action is a number."""
 
     def __init__(self, number: int, steps: int = 4) -> None:
