@@ -1,8 +1,7 @@
-"""Contracts of agents, channels, schedulers and tasks: functions that raise `AssertionError`."""
+"""Contracts of agents, schedulers and tasks: functions that raise `AssertionError`."""
 
 from __future__ import annotations
 
 from flagfall.testing.agent_contract import check_agent as check_agent
-from flagfall.testing.channel_contract import check_channel as check_channel
 from flagfall.testing.scheduler_contract import check_scheduler as check_scheduler
 from flagfall.testing.task_contract import check_task as check_task

@@ -86,16 +86,13 @@ class Heaps(Task):
     def _step(self, action: Any) -> StepResult:
         mover = self.players[self.to_move]
         chosen = action[mover]
-        heap, count = _parts(self._lowest() if chosen is None else int(chosen))
+        heap, count = _parts(next(filter(self.is_legal, range(N_ACTIONS))) if chosen is None else int(chosen))
         self.heaps[heap] -= count
         self.to_move = 1 - self.to_move
         if any(self.heaps):
             return StepResult(self._shown(), {mover: 0.0}, False, False, {})
         rewards = {mover: 1.0, self.players[self.to_move]: -1.0}
         return StepResult(self._shown(), rewards, True, False, {})
-
-    def _lowest(self) -> int:
-        return next(action for action in range(N_ACTIONS) if self.is_legal(action))
 
     def _shown(self) -> dict[str, Any]:
         mask = np.array([self.is_legal(action) for action in range(N_ACTIONS)], np.int8)
