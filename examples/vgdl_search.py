@@ -1,13 +1,14 @@
 """Search for good actions on copies of a play, which agents in a match do not have.
 
-For tests, lists of winning actions, and comparison with learners. A copy draws the same random numbers as the
-play itself, so a search predicts the play exactly.
+    python examples/vgdl_search.py vgdl:windfall#0 --seed 7
+
+For lists of winning actions, and comparison with learners. A copy draws the same random numbers as the play
+itself, so a search predicts the play exactly.
 """
 
 from __future__ import annotations
 
-__all__ = ["SearchResult", "best_first", "greedy", "situation", "tree_search"]
-
+import argparse
 import heapq
 import math
 from collections.abc import Hashable
@@ -16,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.tasks import advance, fork
+from flagfall.tasks import advance, fork, make_task
 
 Play: TypeAlias = Any  # the `play` of a task
 
@@ -230,3 +231,22 @@ def _most_promising(node: _Node) -> str:
         return child.total / child.visits + CURIOSITY * math.sqrt(log / child.visits)
 
     return max(node.children, key=bound)
+
+
+def main() -> None:
+    """Search for a win of a level, and print the actions."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("task", nargs="?", default="vgdl:windfall#0")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--expansions", type=int, default=10_000)
+    arguments = parser.parse_args()
+    task: Any = make_task(arguments.task)
+    task.reset(arguments.seed)
+    found = best_first(task.play, expansions=arguments.expansions)
+    print("won" if found.won else "not won", f"score {found.score:g}:", *found.actions)
+
+
+if __name__ == "__main__":
+    main()

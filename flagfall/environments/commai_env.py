@@ -63,7 +63,10 @@ class CommAIEnv(TaskEnv):
     ) -> None:
         if task is not None and config is not None:
             raise UsageError("give a task or a config, not both: a config names its tasks")
-        build = _one_instance(task or "micro1") if config is None else _curriculum(config)
+        if config is None:
+            build = _one_instance(task or "micro1")
+        else:
+            build = (config if isinstance(config, Config) else load_config(config)).build
         super().__init__(Dialogue(str(config or task or "micro1"), build), render_mode)
 
 
@@ -123,7 +126,3 @@ def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:
         return parse_policy("sequential:1", [task])
 
     return build
-
-
-def _curriculum(config: str | Path | Config) -> Callable[[], SchedulerRole]:
-    return (config if isinstance(config, Config) else load_config(config)).build

@@ -123,6 +123,9 @@ class EmbodiedLangRoom:
         log_image: add a `log_image` to observations: the view, and three panels with the last five words of
             the room, words of the agent, and rewards. It takes more time than everything else.
 
+    Attributes:
+        task, view, length, resolution, vocab_size: see the arguments.
+
     Raises:
         UsageError: an argument is invalid.
     """
@@ -139,6 +142,11 @@ class EmbodiedLangRoom:
         log_image: bool = True,
     ) -> None:
         self.rules: LangRoomRules = LangRoomRules(task, view, length, resolution, vocab_size)
+        self.task: str = task
+        self.view: int = view
+        self.length: int = length
+        self.resolution: int = resolution
+        self.vocab_size: int = vocab_size
         self._images = image_cache(self.rules)
         # Words beyond the vocabulary are said, too; they mean nothing.
         self._room = Room(attrs.evolve(self.rules, vocab_size=MOST_WORDS), np.random.default_rng(seed))
@@ -154,31 +162,6 @@ class EmbodiedLangRoom:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(len=0, obs_space={self.obs_space}, act_space={self.act_space})"
-
-    @property
-    def task(self) -> str:
-        """The kind of reward."""
-        return self.rules.task
-
-    @property
-    def view(self) -> int:
-        """Number of cells that the agent sees on each side of its own."""
-        return self.rules.view
-
-    @property
-    def length(self) -> int:
-        """Number of steps of an episode."""
-        return self.rules.length
-
-    @property
-    def resolution(self) -> int:
-        """Width and height of the image in pixels."""
-        return self.rules.resolution
-
-    @property
-    def vocab_size(self) -> int:
-        """Number of words that the agent can say."""
-        return self.rules.vocab_size
 
     @property
     def done(self) -> bool:

@@ -127,7 +127,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
 
     def _actions(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return the actions of the players that were asked, and the players whose action is illegal now."""
-        judge = getattr(self.task, "is_legal_for", lambda _player, action: self.task.is_legal(action))
+        judge = self.task.is_legal_for
         chosen, illegal = {}, []
         for player in self.possible_agents:
             if player not in self._asked:
@@ -135,7 +135,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
             if player not in actions:
                 raise UsageError(f"{self.task.id}: {player} was asked, and its action is missing")
             action, space = actions[player], self.action_spaces[player]
-            legal = judge(player, action)
+            legal = self.task.is_legal(action) if judge is None else judge(player, action)
             if not legal and not contains(space, action):
                 raise UsageError(
                     f"{action!r} is not an action of {player} in {self.task.id}: it takes {space}"

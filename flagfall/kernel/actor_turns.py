@@ -14,7 +14,7 @@ from typing import Any
 import trio
 
 from flagfall.kernel.requests import Actions, ActorResult, EndOfMatch, add_rewards
-from flagfall.kernel.roles import ActorTask, AskTurns
+from flagfall.kernel.roles import AskTurns, TaskRole
 
 
 class ActorTurns(AskTurns):
@@ -59,14 +59,14 @@ class ActorTurns(AskTurns):
         return actions
 
 
-async def run_actor(task: ActorTask, turns: ActorTurns) -> ActorResult:
+async def run_actor(task: TaskRole, turns: ActorTurns) -> ActorResult:
     """Run the episode of a task that is an actor, to its end or to that of the match.
 
     Raises:
         Exception: whatever the task raises, but `EndOfMatch`.
     """
     try:
-        await task.run(turns)
+        await task.run(turns)  # type: ignore[misc]  # it is an actor, so it has one
     except Exception as error:
         if not _is_end_of_match(error):
             raise

@@ -39,7 +39,7 @@ from flagfall.kernel.requests import (
     TaskExpired,
     TaskTimeout,
 )
-from flagfall.kernel.roles import SchedulerRole, TaskRole, is_task
+from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
 from flagfall.kernel.scheduling import Scheduling
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seat import Seat
@@ -236,10 +236,11 @@ class Environment:
     async def _start_seats(self) -> Mapping[int, Any] | Stop:
         tasks = getattr(self._setup.scheduler, "tasks", ())
         if isinstance(tasks, Sequence) and tasks and is_task(tasks[0]):
-            self._show(tasks[0])
+            task = complete_task(tasks[0])
+            self._show(task)
             if any(host.kind in {"process", "remote"} for host in self._setup.hosts):
                 with suppress(Exception):  # it comes again when they are sent, and is reported then
-                    spaces_of(tasks[0], 0)  # what describing them imports is no agent's time
+                    spaces_of(task, 0)  # what describing them imports is no agent's time
         for host in self._setup.hosts:
             if is_sharing(host):
                 await host.warm_up()
@@ -257,14 +258,16 @@ class Environment:
         self._turns_before = self._referee.turns
         if self._referee.stopped is not None:
             return self._referee.stopped
-        task = await self._scheduling.next_task(outcome, nursery)
+        given = await self._scheduling.next_task(outcome, nursery)
         if self._scheduling.is_cut:
             return self._referee.stopped
-        if task is not None:
-            if all(seat.disqualified for seat in self._seating.seats):
-                self._referee.stop("seats")
-                return self._referee.stopped
-            self._begin(task, request)
+        if given is None:
+            return None
+        if all(seat.disqualified for seat in self._seating.seats):
+            self._referee.stop("seats")
+            return self._referee.stopped
+        task = complete_task(given)
+        self._begin(task, request)
         return task
 
     def _begin(self, task: TaskRole, request: NextTask) -> None:
@@ -282,8 +285,7 @@ class Environment:
 
     async def _run_actor(self, request: RunTask) -> ActorResult:
         """Run a task that is an actor: here, in the environment's own actor, which parks between turns."""
-        task: Any = request.task
-        return await run_actor(task, ActorTurns(self._play_turn, request.owed))
+        return await run_actor(request.task, ActorTurns(self._play_turn, request.owed))
 
     async def _play_turn(self, observation: Any, reward: Any) -> Actions:
         if self._referee.end_pause():

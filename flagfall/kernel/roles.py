@@ -1,43 +1,130 @@
 """Contracts of tasks and task schedulers, as protocols.
 
-Every task implements `TaskRole`. The smaller protocols below it are optional: the kernel uses their members
-if a task has them. This file knows no clock, no channel and no event loop.
+Every task is a `RequiredTask`; `TaskDefaults` are its optional members. This file knows no clock, no
+channel and no event loop.
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "AbortableTask",
-    "ActorTask",
     "AskTurns",
-    "DescribedScheduler",
-    "DescribedTask",
-    "PlainSpacesTask",
     "Player",
-    "PlayerActionsTask",
-    "PlayerSpacesTask",
-    "RevisedTask",
+    "RequiredTask",
     "SchedulerRole",
+    "TaskDefaults",
     "TaskRole",
-    "TimedTask",
-    "UnrepeatableTask",
-    "WorldTask",
+    "complete_task",
     "is_task",
 ]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
 from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.timing.durations import NEVER_NS
 
 Player: TypeAlias = str
 """The name of a player, within a task."""
 
 
-@runtime_checkable
-class TaskRole(Protocol):
-    """One goal-directed episode after another, as a synchronous machine with no event loop in it."""
+class AskTurns(Protocol):
+    """The referee as seen by a task that is an actor."""
+
+    async def ask(self, observation: Any, reward: Any = 0) -> Any:
+        """Play one turn: show the observation, and wait for the actions that are to be played.
+
+        Cancelling it withdraws the turn; an answer to it will be dropped.
+
+        Args:
+            observation: the observation; for several players a mapping from player, and only the players in
+                it are asked.
+            reward: the reward that comes with it; for several players a mapping from player.
+
+        Returns:
+            The action that is played, or a mapping from player.
+
+        Raises:
+            EndOfMatch: the match is over; a task must not catch it.
+        """
+
+
+class TaskDefaults(Protocol):
+    """The optional members of a task, with the values that a task without them has."""
+
+    run: Callable[[AskTurns], Awaitable[None]] | None = None
+    """For a task that is an actor, called in place of `step`: plays the episode that was reset, to its end.
+
+    It may wait for anything between turns. Equal seeds and equal actions must lead to equal observations and
+    rewards, or it is `not_repeatable`. In a replay it runs on a virtual clock: it should wait by trio alone.
+    """
+
+    is_legal_for: Callable[[Player, Any], bool] | None = None
+    """For a task whose players have different actions, called in place of `is_legal`."""
+
+    abort_action: Any = None
+    """The action that ends the episode at once, for time controls with `act_abort`; `None` for none."""
+
+    play_until_ns: int = NEVER_NS
+    """The time since the match began after which the episode is ended, before its next turn."""
+
+    result_until_ns: int = 0
+    """The time since the match began until which agents may think about the result in any case."""
+
+    not_repeatable: str | None = None
+    """The reason why episodes do not follow from their seeds, from the first reset on; `None` if they do."""
+
+    world: Any = None
+    """The world (`flagfall.tasks.commai.world`) of a byte task, which receives every byte first."""
+
+    def follow_rules(self, revisions: Mapping[str, int]) -> str | None:  # noqa: ARG002 - most have only one
+        """Use the rules of an earlier revision; called before the first reset in a replay.
+
+        Args:
+            revisions: `MatchStarted.rules` of the recorded match.
+
+        Returns:
+            The reason why it cannot; `None` if it can.
+        """
+        return None
+
+    @property
+    def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The observation space and the action space as `flagfall.kernel.spaces.describe_space` returns them.
+
+        For a task that describes them without Gymnasium, whose import takes 0.2 s; `None` otherwise.
+        """
+        return None
+
+    @property
+    def observation_space(self) -> Any:
+        """The Gymnasium space of a player's observations; `None` if it is not described."""
+        return None
+
+    @property
+    def action_space(self) -> Any:
+        """The Gymnasium space of a player's actions; `None` if it is not described."""
+        return None
+
+    def observation_space_of(self, player: Player) -> Any:  # noqa: ARG002 - equal by default
+        """Return the observation space of a player.
+
+        Args:
+            player: one of `players`.
+        """
+        return self.observation_space
+
+    def action_space_of(self, player: Player) -> Any:  # noqa: ARG002 - equal by default
+        """Return the action space of a player; a task where these differ also has `is_legal_for`.
+
+        Args:
+            player: one of `players`.
+        """
+        return self.action_space
+
+
+class RequiredTask(Protocol):
+    """What every task has: one goal-directed episode after another, as a machine without an event loop."""
 
     @property
     def id(self) -> str:
@@ -66,7 +153,7 @@ class TaskRole(Protocol):
         """Begin a new episode.
 
         Args:
-            seed: from 0 to 2**63 - 1; equal seeds give equal episodes (else see `UnrepeatableTask`).
+            seed: from 0 to 2**63 - 1; equal seeds give equal episodes (else see `not_repeatable`).
 
         Returns:
             The first observation (a mapping from player for several players).
@@ -85,16 +172,20 @@ class TaskRole(Protocol):
         """Release the task's resources. Called once, whatever happened before."""
 
 
-_TASK_MEMBERS: Final = tuple(name for name in vars(TaskRole) if not name.startswith("_"))
+class TaskRole(RequiredTask, TaskDefaults, Protocol):
+    """A task with all members: one derived from `flagfall.tasks.Task`, or made so by `complete_task`."""
+
+
+_TASK_MEMBERS: Final = tuple(name for name in vars(RequiredTask) if not name.startswith("_"))
 
 _MAX_CACHED_CLASSES: Final = 64
 """Classes of tasks of which it is known what their objects must have; a program has a few."""
 
 
-def is_task(value: object) -> TypeGuard[TaskRole]:
-    """Return whether a value has every member of a task.
+def is_task(value: object) -> TypeGuard[RequiredTask]:
+    """Return whether a value has every member of a `RequiredTask`.
 
-    Asked once a match; `isinstance` gives the same answer, and takes 25 us to read the protocol each time.
+    Asked once a match; to read the protocol takes 25 us each time.
 
     Args:
         value: any object.
@@ -109,115 +200,32 @@ def _missing_in_class(kind: type) -> tuple[str, ...]:
     return tuple(name for name in _TASK_MEMBERS if not hasattr(kind, name))
 
 
-class AskTurns(Protocol):
-    """The referee as seen by a task that is an actor."""
+def complete_task(task: RequiredTask) -> TaskRole:
+    """Return a task with all optional members: one that does not inherit their defaults, in a wrapper.
 
-    async def ask(self, observation: Any, reward: Any = 0) -> Any:
-        """Play one turn: show the observation, and wait for the actions that are to be played.
+    Called where a scheduler has returned a task; everything else reads plain attributes.
 
-        Cancelling it withdraws the turn; an answer to it will be dropped.
-
-        Args:
-            observation: the observation; for several players a mapping from player, and only the players in
-                it are asked.
-            reward: the reward that comes with it; for several players a mapping from player.
-
-        Returns:
-            The action that is played, or a mapping from player.
-
-        Raises:
-            EndOfMatch: the match is over; a task must not catch it.
-        """
-
-
-class ActorTask(Protocol):
-    """A task that is an actor: after `reset` it runs by itself, and may wait for anything between turns.
-
-    `step` is not called. Equal seeds and equal actions must lead to equal observations and rewards, or it is
-    an `UnrepeatableTask`. In a replay it runs on a virtual clock, so it should wait by trio alone.
+    Args:
+        task: any task.
     """
-
-    async def run(self, turns: AskTurns) -> None:
-        """Play the episode that was reset, until it is over."""
-
-
-class PlayerActionsTask(Protocol):
-    """A task whose players have different actions."""
-
-    def is_legal_for(self, player: Player, action: Any) -> bool:
-        """Return whether a player may play this action; called in place of `is_legal`."""
+    complete: Any = task if TaskDefaults in type(task).__mro__ else _CompletedTask(task)
+    return complete  # type: ignore[no-any-return]  # it has the members of both
 
 
-class TimedTask(Protocol):
-    """A task that is given times when it begins, in nanoseconds since the match began. Each is optional."""
+class _CompletedTask:
+    """A task that is not derived from `TaskRole`, with the defaults of the members that it lacks."""
 
-    play_until_ns: int
-    """The moment after which its episode is ended, before the next turn."""
+    def __init__(self, task: Any) -> None:
+        self._task = task
 
-    result_until_ns: int
-    """The moment until which agents may think about the result, even where the time control has less."""
-
-
-class AbortableTask(Protocol):
-    """A task whose episode can be aborted, for time controls with `act_abort`."""
-
-    abort_action: Any
-    """The action that ends the episode at once; `None` where there is none."""
-
-
-class UnrepeatableTask(Protocol):
-    """A task whose episodes do not follow from their seeds."""
-
-    not_repeatable: str | None
-    """The reason, from its first reset on; `None`, or no such attribute, if they do follow."""
-
-
-class RevisedTask(Protocol):
-    """A task whose rules have changed."""
-
-    def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Use the rules of an earlier revision; called before the first reset in a replay.
-
-        Args:
-            revisions: `MatchStarted.rules` of the recorded match.
-
-        Returns:
-            The reason why it cannot; `None` if it can.
-        """
-
-
-class DescribedTask(Protocol):
-    """A task that describes its observations and actions by Gymnasium's spaces. Each is optional."""
-
-    observation_space: Any
-    """The space of its observations."""
-
-    action_space: Any
-    """The space of its actions."""
-
-
-class PlayerSpacesTask(Protocol):
-    """A task that describes the spaces of each player; used in place of `DescribedTask`."""
-
-    def observation_space_of(self, player: Player) -> Any:
-        """Return the space of a player's observations."""
-
-    def action_space_of(self, player: Player) -> Any:
-        """Return the space of a player's actions."""
-
-
-class PlainSpacesTask(Protocol):
-    """A task that describes its spaces without Gymnasium, whose import takes 0.2 s."""
-
-    plain_spaces: tuple[dict[str, Any], dict[str, Any]]
-    """Its observation space and its action space, in the form of `flagfall.kernel.spaces.describe_space`."""
-
-
-class WorldTask(Protocol):
-    """A byte task in a world (`flagfall.tasks.commai.world`), which receives every byte first."""
-
-    world: Any
-    """The world; `None` for none. Tasks that name one object share it."""
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._task, name)
+        except AttributeError:
+            if name not in vars(TaskDefaults):
+                raise
+        default = vars(TaskDefaults)[name]
+        return default.__get__(self) if hasattr(default, "__get__") else default
 
 
 class SchedulerRole(Protocol):
@@ -226,7 +234,7 @@ class SchedulerRole(Protocol):
     def set_seed(self, seed: int) -> None:
         """Set the seed; called once, before the first task is asked for."""
 
-    def next_task(self) -> TaskRole | None:
+    def next_task(self) -> RequiredTask | None:
         """Return the next task, or `None` when the match is over; or an awaitable of that."""
 
     def report(self, outcome: Outcome) -> None:
@@ -234,10 +242,3 @@ class SchedulerRole(Protocol):
 
     def close(self) -> None:
         """Close all its tasks. Called once."""
-
-
-class DescribedScheduler(Protocol):
-    """A scheduler whose tasks are known before the match begins."""
-
-    tasks: Sequence[TaskRole]
-    """The tasks. Agents get the spaces of the first of them before they are ready."""

@@ -16,7 +16,7 @@ from typing import Any
 import trio
 
 from flagfall.kernel.outcomes import Outcome
-from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.kernel.roles import RequiredTask, SchedulerRole
 from flagfall.timing.callbacks import ignore
 
 
@@ -39,7 +39,7 @@ class Scheduling:
         self.is_cut: bool = False
         # The ends of the environment, once the scheduler is an actor.
         self._outcomes: trio.MemorySendChannel[Outcome] | None = None
-        self._assignments: trio.MemoryReceiveChannel[TaskRole | None] | None = None
+        self._assignments: trio.MemoryReceiveChannel[RequiredTask | None] | None = None
         # Around the wait for it.
         self._scope: trio.CancelScope | None = None
 
@@ -50,7 +50,7 @@ class Scheduling:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a scheduler does, no agent pays for it
             self._failed(error)
 
-    async def next_task(self, outcome: Outcome | None, nursery: trio.Nursery) -> TaskRole | None:
+    async def next_task(self, outcome: Outcome | None, nursery: trio.Nursery) -> RequiredTask | None:
         """Report the last outcome, and return the next task; a checkpoint only if the scheduler waits.
 
         Args:
@@ -73,7 +73,7 @@ class Scheduling:
         if not inspect.isawaitable(task):
             return task  # type: ignore[no-any-return]  # checked where it begins
         self._outcomes, outcomes = trio.open_memory_channel[Outcome](0)
-        assignments, self._assignments = trio.open_memory_channel[TaskRole | None](0)
+        assignments, self._assignments = trio.open_memory_channel[RequiredTask | None](0)
         nursery.start_soon(self._run, task, outcomes, assignments, name="task scheduler")
         return await self._exchange(None)
 
@@ -86,7 +86,7 @@ class Scheduling:
         if self._scope is not None:
             self._scope.cancel()
 
-    async def _exchange(self, outcome: Outcome | None) -> TaskRole | None:
+    async def _exchange(self, outcome: Outcome | None) -> RequiredTask | None:
         assert self._outcomes is not None
         assert self._assignments is not None
         with trio.CancelScope() as self._scope:
@@ -101,9 +101,9 @@ class Scheduling:
 
     async def _run(
         self,
-        first: Awaitable[TaskRole | None],
+        first: Awaitable[RequiredTask | None],
         outcomes: trio.MemoryReceiveChannel[Outcome],
-        assignments: trio.MemorySendChannel[TaskRole | None],
+        assignments: trio.MemorySendChannel[RequiredTask | None],
     ) -> None:
         """Answer every outcome with the next task: the scheduler actor."""
         scheduler = self._scheduler

@@ -11,6 +11,8 @@ from __future__ import annotations
 __all__ = ["match_script", "run_plain"]
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
+from itertools import count
 from math import isfinite
 from typing import Any
 
@@ -19,70 +21,64 @@ import attrs
 from flagfall.errors import HostFault
 from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.requests import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout
-from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task
 from flagfall.kernel.seeding import derive_seed
 
 
-def match_script(seed: int) -> Generator[Any, Any, None]:  # noqa: C901, PLR0912 - the plot of a match, on one page
+def match_script(seed: int) -> Generator[Any, Any, None]:
     """Play tasks until there are no more.
 
     Args:
         seed: the root seed of the match; task number i is reset with `derive_seed(seed, "task", i)`.
     """
-    owed: Any = 0
     outcome: Outcome | None = None
-    index = 0
-    while True:
+    owed: Any = 0
+    for index in count():
         task_seed = derive_seed(seed, "task", index)
         task: TaskRole | None = yield NextTask(outcome, index, task_seed, owed)
         if task is None:
             return
-        observation = task.reset(task_seed)
-        steps, earned, ended = 0, 0.0, "finished"
-        reward = owed
-        try:
-            if not task.continuous:
-                yield PhaseRequest("init", observation)
-            if getattr(task, "run", None) is not None:
-                steps, earned, ended, reward = yield RunTask(task, owed)
-                observation = None
-                if not isfinite(earned):
-                    raise HostFault(f"task {task.id}: its rewards add up to {earned!r}; they must be finite")
-            else:
-                step = task.step
-                while True:
-                    action = yield observation, reward
-                    observation, reward, terminated, truncated, _info = step(action)
-                    steps += 1
-                    earned += reward if type(reward) is not dict else sum(reward.values())
-                    if earned - earned:  # not a number, for an infinite sum too; cheaper than `isfinite`
-                        raise HostFault(f"task {task.id}: its reward was {reward!r}; rewards must be finite")
-                    if terminated or truncated:
-                        ended = "finished" if terminated else "truncated"
-                        break
-        except TaskTimeout:
-            ended = "time"
-        except MatchCut:
-            ended = "cut"
-        outcome = Outcome(
-            task=task.id,
-            index=index,
-            result=None if ended == "cut" else task.result(),
-            reward=earned,
-            steps=steps,
-            ended=ended,  # type: ignore[arg-type]  # one of the four by construction
-            metrics=task.metrics(),
-        )
-        owed = 0
-        if task.continuous:
-            owed = reward if ended != "cut" else 0
-        elif ended != "cut":
-            try:
-                answers = yield PhaseRequest("result", observation, reward)
-                outcome = attrs.evolve(outcome, answers=answers or {})
-            except MatchCut:
-                pass
-        index += 1
+        outcome, owed = yield from _episode(task, index, task_seed, owed)
+
+
+def _episode(task: TaskRole, index: int, seed: int, owed: Any) -> Generator[Any, Any, tuple[Outcome, Any]]:
+    """Play one episode; return its outcome, and a reward that is owed with the next observation."""
+    observation = task.reset(seed)
+    reward, steps, earned, ended = owed, 0, 0.0, "finished"
+    try:
+        if not task.continuous:
+            yield PhaseRequest("init", observation)
+        if task.run is not None:
+            steps, earned, ended, reward = yield RunTask(task, owed)
+            observation = None
+            if not isfinite(earned):
+                raise HostFault(f"task {task.id}: its rewards add up to {earned!r}; they must be finite")
+        else:
+            step, done = task.step, False
+            while not done:
+                action = yield observation, reward
+                observation, reward, terminated, truncated, _info = step(action)
+                steps += 1
+                earned += reward if type(reward) is not dict else sum(reward.values())
+                if earned - earned:  # not a number, for an infinite sum too; cheaper than `isfinite`
+                    raise HostFault(f"task {task.id}: its reward was {reward!r}; rewards must be finite")
+                done = terminated or truncated
+            ended = "finished" if terminated else "truncated"
+    except TaskTimeout:
+        ended = "time"
+    except MatchCut:
+        ended = "cut"
+    is_cut = ended == "cut"
+    result = None if is_cut else task.result()
+    outcome = Outcome(task.id, index, result, earned, steps, ended, task.metrics())  # type: ignore[arg-type]
+    if is_cut:
+        return outcome, 0
+    if task.continuous:
+        return outcome, reward
+    with suppress(MatchCut):
+        answers = yield PhaseRequest("result", observation, reward)
+        outcome = attrs.evolve(outcome, answers=answers or {})
+    return outcome, 0
 
 
 def run_plain(
@@ -128,6 +124,6 @@ def run_plain(
             if task is None:
                 script.close()
                 return turns
-            request = send(task)
+            request = send(complete_task(task))
         else:
             request = send(None)

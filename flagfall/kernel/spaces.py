@@ -71,19 +71,23 @@ def spaces_of(task: TaskRole, seat: int) -> Spaces:
         task: the task.
         seat: index of the seat.
     """
-    plain = getattr(task, "plain_spaces", None)
-    if plain is not None:
-        observation, action = plain
-        return Spaces(observation, action, task.nil_action)
-    players = task.players
-    player = players[seat] if seat < len(players) else None
-    return Spaces(_of(task, "observation_space", player), _of(task, "action_space", player), task.nil_action)
+    if task.plain_spaces is not None:
+        return Spaces(*task.plain_spaces, task.nil_action)
+    if seat >= len(task.players):
+        return Spaces(
+            _described(lambda: task.observation_space), _described(lambda: task.action_space), task.nil_action
+        )
+    player = task.players[seat]
+    return Spaces(
+        _described(lambda: task.observation_space_of(player)),
+        _described(lambda: task.action_space_of(player)),
+        task.nil_action,
+    )
 
 
-def _of(task: Any, name: str, player: str | None) -> dict[str, Any]:
-    by_player = getattr(task, f"{name}_of", None)
+def _described(find: Callable[[], Any]) -> dict[str, Any]:
     try:
-        space = getattr(task, name, None) if by_player is None or player is None else by_player(player)
+        space = find()
     except NotImplementedError:  # a task that says nothing of what it shows
         return {}
     return {} if space is None else describe_space(space)

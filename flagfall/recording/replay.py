@@ -34,13 +34,13 @@ from flagfall.events import (
 )
 from flagfall.kernel.referee.task_rules import TaskRules
 from flagfall.kernel.requests import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout
+from flagfall.kernel.roles import complete_task
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
 from flagfall.recording.actor_replay import ActorReplay
 from flagfall.recording.journal.digests import Digest, digest_of
 from flagfall.recording.journal.format import encode
 from flagfall.recording.values import are_close, are_same, shown
-from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.roles import SchedulerRole, TaskRole
@@ -306,14 +306,12 @@ class Rerun:
         self._rules, self._steps = TaskRules.of(task), 0
         self.tasks += 1
         self._began_ns = event.at_ns
-        follow_rules = getattr(task, "follow_rules", None)
-        why = follow_rules(self._header.rules) if follow_rules is not None else None
+        why = task.follow_rules(self._header.rules)
         if why is not None:
             raise NotRepeatable(f"task {task.id}: {why}")
         self._send(task)
-        why = getattr(task, "not_repeatable", None)
-        if why is not None:
-            raise NotRepeatable(f"task {task.id}: {why}")
+        if task.not_repeatable is not None:
+            raise NotRepeatable(f"task {task.id}: {task.not_repeatable}")
 
     def _next_task(self) -> TaskRole | None:
         try:
@@ -325,12 +323,11 @@ class Rerun:
         if hasattr(task, "__await__"):
             task.close()  # type: ignore[union-attr]  # a coroutine that will not be awaited
             raise NotRepeatable("its task scheduler waits for real things")
-        return task
+        return None if task is None else complete_task(task)
 
     def _take_end(self, event: TaskEnded) -> None:
         task = self._playing()
-        is_actor = getattr(task, "run", None) is not None
-        if is_actor and self._actor is None and (event.ended != "cut" or event.reward):
+        if task.run is not None and self._actor is None and (event.ended != "cut" or event.reward):
             self._move_on()  # it ran, though no turn of it was recorded
         if self._actor is not None:
             self._end_actor(self._actor, event)
@@ -365,7 +362,7 @@ class Rerun:
         task = self._playing()
         if self._played:
             self._step()
-        until_ns = getattr(task, "play_until_ns", NEVER_NS)
+        until_ns = task.play_until_ns
         if type(self._request) is not tuple or self._due:
             raise Different("what comes next", _described(self._request), f"the time of task {task.id} is up")
         if event.at_ns < until_ns:

@@ -229,13 +229,9 @@ class _Block:
         for name in COLUMNS:
             if name not in columns:
                 values = [getattr(turn, name) for turn in turns]
-                columns[name] = _whole(values) if name in _WHOLE else _any(values)
+                columns[name] = np.array(values, np.int64) if name in _WHOLE else _any(values)
         self._turns, self._tasks = [], []
         return Turns(self.header, "", {name: columns[name] for name in COLUMNS})
-
-
-def _whole(values: Sequence[int]) -> _Column:
-    return np.array(values, np.int64)
 
 
 def _any(values: Sequence[Any]) -> _Column:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.requests import NextTask, PhaseRequest
-from flagfall.kernel.roles import SchedulerRole
+from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task
 from flagfall.kernel.script import match_script
 from flagfall.kernel.seeding import derive_seed
 from flagfall.tasks.task import Task
@@ -46,24 +46,25 @@ class CurriculumTask(Task):
         self._script: Generator[Any, Any, None]
         self._request: Any = None
         self._over = False
-        self._task = self._first_task()
-        self._action_space, self._observation_space = self._task.action_space, self._task.observation_space
+        self._task: TaskRole = self._first_task()
+        self._action_space: Space[Any] = self._task.action_space
+        self._observation_space: Space[Any] = self._task.observation_space
         self.nil_action: Any = self._task.nil_action
         self.outcomes: list[Outcome] = []
 
-    def _first_task(self) -> Task:
+    def _first_task(self) -> TaskRole:
         """Return a task for its spaces only."""
         scheduler = self._build()
         try:
             scheduler.set_seed(0)
-            task: Any = scheduler.next_task()
+            task = scheduler.next_task()
         finally:
             scheduler.close()
         if task is None:
             raise UsageError(f"{self.id}: its scheduler has no task")
         if len(task.players) != 1:
             raise UsageError(f"{self.id}: {task.id} is for {len(task.players)} players, expected one")
-        return task  # type: ignore[no-any-return]  # the schedulers of `build` have tasks of this class
+        return complete_task(task)
 
     @property
     def action_space(self) -> Space[Any]:
@@ -122,9 +123,10 @@ class CurriculumTask(Task):
         if outcome is not None:
             self.outcomes.append(outcome)
             self._scheduler.report(outcome)
-        task: Any = self._scheduler.next_task()
-        if task is None:
+        given = self._scheduler.next_task()
+        if given is None:
             return False
+        task = complete_task(given)
         if (task.action_space, task.observation_space) != (self._action_space, self._observation_space):
             raise UsageError(f"{self.id}: the spaces of {task.id} are not those of the first task")
         self._task = task

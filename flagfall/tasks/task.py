@@ -23,12 +23,13 @@ __all__ = ["SINGLE_PLAYER", "RLStepResult", "Task", "TaskSampler"]
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import GenericAlias, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.kernel.roles import TaskRole
 from flagfall.tasks.sensors import Sensor, SensorSuite
 
 if TYPE_CHECKING:
@@ -77,11 +78,12 @@ class _ClassName:
         return owner.__name__
 
 
-class Task(ABC):
+class Task(TaskRole, ABC):
     """A goal-directed episode that agents play in steps.
 
     A subclass defines `action_space`, `_step` and `reached_terminal_state`, and either sensors or its own
-    `observation_space` and `_reset`; everything else has a default. Calling the initializer is optional.
+    `observation_space` and `_reset`; everything else has a default, such as the members in
+    `flagfall.kernel.roles.TaskDefaults`. Calling the initializer is optional.
 
     Args:
         env: the environment, which other tasks may share; `None` if the task needs none.
@@ -110,9 +112,10 @@ class Task(ABC):
     task_info: Mapping[str, Any] = _NO_INFO
     render_modes: ClassVar[Sequence[str]] = ()
     players: Sequence[str] = SINGLE_PLAYER
-    continuous: ClassVar[bool] = False
+    continuous: bool = False
     max_steps: float = math.inf
     nil_action: Any = None
+    class_action_names: Callable[[], Sequence[str]] | None = None
 
     _num_steps_taken: int = 0
     _total_reward: Any = 0.0
@@ -142,22 +145,6 @@ class Task(ABC):
         """The Gymnasium space of one player's observations; by default the space of the sensors."""
         self._require_sensors("observation_space")
         return self.sensor_suite.observation_spaces
-
-    def action_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - equal by default
-        """Return the action space of a player; a task where these differ also has `is_legal_for`.
-
-        Args:
-            player: one of `players`.
-        """
-        return self.action_space
-
-    def observation_space_of(self, player: str) -> Space[Any]:  # noqa: ARG002 - equal by default
-        """Return the observation space of a player.
-
-        Args:
-            player: one of `players`.
-        """
-        return self.observation_space
 
     def get_observations(self, **kwargs: Any) -> dict[str, Any]:
         """Return the current values of the sensors, by their names.
@@ -311,12 +298,11 @@ class Task(ABC):
             NotImplementedError: the task defines no `class_action_names`.
         """
         warnings.warn("`action_names` is deprecated and will be removed", DeprecationWarning, stacklevel=2)
-        named = getattr(self, "class_action_names", None)
-        if named is None:
+        if self.class_action_names is None:
             raise NotImplementedError(f"{type(self).__name__} defines no class_action_names")
-        return tuple(named())
+        return tuple(self.class_action_names())
 
-    def close(self) -> None:  # noqa: B027 - most tasks hold no resources
+    def close(self) -> None:
         """Release resources of the task; a shared environment is closed by the sampler."""
 
 

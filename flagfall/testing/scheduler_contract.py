@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import trio
 
 from flagfall.kernel.outcomes import Outcome
-from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.kernel.roles import SchedulerRole, TaskRole, is_task
 
 MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
 
@@ -86,7 +86,7 @@ def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
     scheduler = make_scheduler()
     scheduler.set_seed(3)
     task = _next(scheduler)
-    assert task is None or isinstance(task, TaskRole), f"waits_for_outcomes: next_task returned {task!r}"
+    assert task is None or is_task(task), f"waits_for_outcomes: next_task returned {task!r}"
     scheduler.close()
 
 
@@ -154,7 +154,7 @@ def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
         if task is None:
             assert _next(scheduler) is None, "gives_tasks_until_it_is_done: after None came a task"
             break
-        assert isinstance(task, TaskRole), f"gives_tasks_until_it_is_done: next_task returned {task!r}"
+        assert is_task(task), f"gives_tasks_until_it_is_done: next_task returned {task!r}"
         chosen.append(task.id)
         result = dice.choice([True, True, False, None])
         ended = "finished" if result is not None else dice.choice(["finished", "truncated", "cut"])

@@ -22,9 +22,9 @@ import numpy as np
 
 from flagfall.kernel.channels.arrays import msgpack_encoder
 from flagfall.kernel.outcomes import StepResult
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import TaskRole, complete_task, is_task
 
-MakeTask: TypeAlias = Callable[[], TaskRole]
+MakeTask: TypeAlias = Callable[[], Any]
 Trace: TypeAlias = list[bytes]
 
 STEPS: Final = 200
@@ -135,7 +135,7 @@ def report_task(
 def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:
     """Check that a task has an id, players with distinct names, and the methods of its role."""
     task = make_task()
-    assert isinstance(task, TaskRole), f"says_what_it_is: {type(task).__name__} lacks methods of TaskRole"
+    assert is_task(task), f"says_what_it_is: {type(task).__name__} lacks methods of TaskRole"
     assert isinstance(task.id, str), f"says_what_it_is: id is {task.id!r}, not a text"
     assert task.id, "says_what_it_is: the id is empty"
     players = list(task.players)
@@ -216,9 +216,10 @@ def _episode(
     task: TaskRole, seed: int, steps: int, dice: random.Random, *, nil_only: bool = False, close: bool = True
 ) -> Trace:
     """Play an episode, and return the encoded observations, rewards and flags."""
+    task = complete_task(task)
     shown = task.reset(seed)
     trace = [_bytes_of(_checked(task, shown), "the first observation")]
-    if getattr(task, "run", None) is None:
+    if task.run is None:
         for step in range(steps):
             result = task.step(_actions(task, shown, dice, nil_only=nil_only))
             shown, reward, terminated, truncated, _info = _checked_step(task, result, step)
@@ -237,23 +238,16 @@ def _actions(task: TaskRole, shown: Any, dice: random.Random, *, nil_only: bool)
 
 
 def _action(task: TaskRole, player: str, seen: Any, dice: random.Random, *, nil_only: bool) -> Any:
-    space = _space_of(task, "action_space", player)
+    space = task.action_space_of(player)
     if nil_only or space is None:
         return task.nil_action
     space.seed(dice.randrange(2**31))
     masked = isinstance(seen, Mapping) and "action_mask" in seen
     action = space.sample(np.asarray(seen["action_mask"], np.int8)) if masked else space.sample()
     action = action.item() if isinstance(action, np.generic) else action  # as a plain agent would send it
-    judge = getattr(task, "is_legal_for", None)
-    legal = task.is_legal(action) if judge is None else judge(player, action)
+    legal = task.is_legal(action) if task.is_legal_for is None else task.is_legal_for(player, action)
     assert legal, f"{task.id}: {action!r} is of the action space, but not legal"
     return action
-
-
-def _space_of(task: TaskRole, which: str, player: str) -> Any:
-    """Return a space of a player, or `None` where the task describes none."""
-    own = getattr(task, f"{which}_of", None)
-    return getattr(task, which, None) if own is None else own(player)
 
 
 def _checked_step(task: TaskRole, result: Any, step: int) -> StepResult:
@@ -287,7 +281,7 @@ def _checked(task: TaskRole, shown: Any) -> Any:
         )
         assert set(shown) <= set(task.players), f"{task.id}: observations for unknown players {set(shown)}"
     for player, seen in shown.items() if len(task.players) > 1 else [(task.players[0], shown)]:
-        space = _space_of(task, "observation_space", player)
+        space = task.observation_space_of(player)
         assert space is None or seen in space, f"{task.id}: {seen!r} is not in the observation space {space}"
     return shown
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents.human.half_blocks import HALF_BLOCK, fitted, half_block_runs, half_blocks
+from flagfall.agents.human.half_blocks import fitted, half_block_runs
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
@@ -23,13 +23,6 @@ def test_an_odd_last_row_stands_over_black() -> None:
         [("#ff0000", "#00ff00", 1)],
         [("#0000ff", "#000000", 1)],
     ]
-
-
-def test_the_text_sets_both_colours_and_resets_them() -> None:
-    text = half_blocks(picture([RED, BLUE], [GREEN, GREEN]), columns=2, rows=1)
-    assert text == (
-        f"\x1b[38;2;255;0;0;48;2;0;255;0m{HALF_BLOCK}\x1b[38;2;0;0;255;48;2;0;255;0m{HALF_BLOCK}\x1b[0m"
-    )
 
 
 def test_small_pictures_are_enlarged_by_whole_numbers() -> None:

@@ -54,6 +54,29 @@ class Box(Env):
         self.at += 1
         return self.at % 5, 1.0, self.at >= self.length, False, {}
 
+class Plain:  # with no more than every task has, and one space
+    id, players, continuous, nil_action, action_space = "plain", ("me",), False, 0, Discrete(3)
+
+    def is_legal(self, action):
+        return action in (0, 1, 2)
+
+    def reset(self, seed):
+        self.left = 4
+        return 0
+
+    def step(self, action):
+        self.left -= 1
+        return StepResult(0, float(action), self.left == 0)
+
+    def result(self):
+        return None
+
+    def metrics(self):
+        return {}
+
+    def close(self):
+        pass
+
 def make(size=2):
     return Count(size)
 
@@ -92,6 +115,7 @@ def own(folder: Path) -> Iterator[None]:
         ("own.py:Count?size=5", 5),
         ("own:Count?size=4", 4),
         ("own.py:make", 2),
+        ("own.py:Plain", 4),
         ("own.py:Box?length=6", 6),
         ("own.py:Box?length=6&nil=1", 6),
         ("gym:registered:Mine-v0", 4),

@@ -38,7 +38,7 @@ from flagfall.gvgai.protocol.framing import ClientProtocol, ServerProtocol
 from flagfall.gvgai.protocol.keywords import Overspent, read_action, read_choice
 from flagfall.gvgai.protocol.state_decoder import read_state
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
-from flagfall.kernel.channels.codecs import BitDecoder, CodecError, bits_to_text, bytes_to_text
+from flagfall.kernel.channels.codecs import BitDecoder, CodecError, bits_to_text
 from flagfall.kernel.channels.framing import NEED_MORE, FrameError, Framer, frame
 from flagfall.kernel.channels.lines import LineError, LineReader
 from flagfall.kernel.channels.pipes import FramedStream
@@ -122,11 +122,11 @@ def _lines(data: bytes) -> None:
 
 
 def _bits(data: bytes) -> None:
-    text = bytes_to_text(data)
+    text = data.decode("latin-1")
     bits_to_text(text)
-    decoder = BitDecoder(strict=True)
+    decoder = BitDecoder()
     for piece in pieces(data):
-        decoder.feed(bytes_to_text(piece))
+        decoder.feed(piece.decode("latin-1"))
 
 
 async def _talk(data: bytes) -> None:
@@ -269,10 +269,10 @@ DECODERS: Mapping[str, Decoder] = {
     "zmtp": Decoder(_zmtp, (ZmtpError,), (_ZMTP + b"\0\x05hello", _ZMTP_2 + b"\1\1a\0\1b")),
     "language model": Decoder(read_completion, (Failure,), (b'{"choices":[{"message":{"content":"x"}}]}',)),
     "move of a language model": Decoder(
-        lambda data: read_move(bytes_to_text(data), [1, 3]), (InvalidAnswer,), (b'{"action": 3}',)
+        lambda data: read_move(data.decode("latin-1"), [1, 3]), (InvalidAnswer,), (b'{"action": 3}',)
     ),
     "speech of a language model": Decoder(
-        lambda data: read_speech(bytes_to_text(data)), (InvalidAnswer,), (b'{"say": "hello"}',)
+        lambda data: read_speech(data.decode("latin-1")), (InvalidAnswer,), (b'{"say": "hello"}',)
     ),
     "event of a journal": Decoder(decode_events, (CodecError,), tuple(_PLAIN_JOURNAL.splitlines())),
     "schema of a journal": Decoder(schema_of, (CodecError,), (_PLAIN_JOURNAL.splitlines()[0],)),

@@ -24,6 +24,7 @@ from flagfall.kernel.dispatcher import EventDispatcher
 from flagfall.kernel.referee.pace import Pace
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import PhaseRequest, Stop
+from flagfall.kernel.roles import complete_task
 from flagfall.kernel.seat import Seat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
@@ -90,7 +91,9 @@ class World:
         self.seats = [Seat(number, CONTROL, keeper, self.referee) for number in range(shape.seats)]
         self.referee.seat_all(self.seats)
         self.players = tuple(f"player_{number}" for number in range(shape.seats))
-        self.task: Any = SimpleNamespace(players=self.players, nil_action=NIL, is_legal=lambda _action: True)
+        self.task = complete_task(
+            SimpleNamespace(players=self.players, nil_action=NIL, is_legal=lambda _action: True)
+        )
         self.turn_of_task = 0
         self.phase = "start"
         for seat in self.seats:

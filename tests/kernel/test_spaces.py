@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from flagfall.kernel.roles import complete_task
 from flagfall.kernel.spaces import describe_space, has_arrays, spaces_of
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.bit_task import BitTask
@@ -85,7 +86,7 @@ def test_a_space_of_ones_own():
 def test_what_a_task_says():
     assert spaces_of(make_task("micro1"), 0).action == {"type": "discrete", "n": 256, "start": 0}
     assert spaces_of(make_task("micro1"), 0).nil == 32
-    assert spaces_of(CountTask(), 0).observation == {}
+    assert spaces_of(complete_task(CountTask()), 0).observation == {}
 
 
 @pytest.mark.parametrize("name", ["micro1", "mini0"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE, bits_to_text, text_to_bits
 from flagfall.kernel.outcomes import StepResult
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import is_task
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.bit_task import BitTask
 from flagfall.tasks.commai.byte_task import ByteTask
@@ -94,7 +94,7 @@ def test_a_byte_is_heard_when_its_eighth_bit_is() -> None:
 
 def test_the_wrapper_is_a_task() -> None:
     task = BitTask(Spelling(b"abc", result=False))
-    assert isinstance(task, TaskRole)
+    assert is_task(task)
     assert task.id == "spelling"
     assert task.action_space == task.observation_space
     assert [task.is_legal(bit) for bit in (0, 1, 2, -1, True, None, "1", 1.0)] == [True, True] + [False] * 6
@@ -304,7 +304,7 @@ def test_a_wrapper_changes_nothing_by_itself() -> None:
     inside = Spelling(b"ab")
     inside.max_steps = 10
     task = WrappedTask(inside)
-    assert isinstance(task, TaskRole)
+    assert is_task(task)
     assert (task.max_steps, task.nil_action, task.world) == (10, SILENCE, None)
     assert task.action_space is inside.action_space
     assert task.observation_space is inside.observation_space

@@ -11,7 +11,7 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import is_task
 from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
 from flagfall.tasks.commai.grid_world import GridWorld
 from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties
@@ -149,7 +149,7 @@ def test_a_silent_learner_does_not_solve_it(name: str) -> None:
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_seed_says_all(name: str) -> None:
     task = make(name)
-    assert isinstance(task, TaskRole)
+    assert is_task(task)
     assert task.id == f"commai.{name}"
     first = play(make(name), ORACLES[name], 5)
     assert first == play(make(name), ORACLES[name], 5)

@@ -64,8 +64,8 @@ def test_tasks_share_the_world_that_they_name_and_tasks_listed_twice_are_one():
     data["scheduler"]["args"]["tasks"] = ["mini0", "mini1", "micro1", "mini0"]
     tasks = from_json(data).build().policy.tasks
     assert tasks[0] is tasks[3]
-    assert isinstance(tasks[0].world, GridWorld)  # type: ignore[attr-defined]
-    assert tasks[0].world is tasks[1].world  # type: ignore[attr-defined]
+    assert isinstance(tasks[0].world, GridWorld)
+    assert tasks[0].world is tasks[1].world
 
 
 def test_each_build_has_tasks_of_its_own():

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from flagfall.kernel.channels.codecs import SILENCE
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import is_task
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.conversation import (
     BIT_CHANNEL,
@@ -432,7 +432,7 @@ def test_worlds_last_from_task_to_task_until_one_is_played_elsewhere() -> None:
 
 def test_a_conversation_is_a_task_like_any_other() -> None:
     one = task(waits("hello"))
-    assert isinstance(one, TaskRole)
+    assert is_task(one)
     assert one.metrics()["timed_out"] is False
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import reduce
 from itertools import pairwise, product
+from operator import xor
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from flagfall.environments.pettingzoo_env import TaskParallelEnv
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.duels.heaps import LARGEST, N_HEAPS, Heaps, best_move
+from flagfall.tasks.duels.heaps import LARGEST, N_HEAPS, Heaps
 from flagfall.tasks.duels.lamps import SIZE, Lamps
 from flagfall.testing import check_task
 
@@ -24,6 +26,15 @@ with warnings.catch_warnings():
     from pettingzoo.test import api_test, parallel_api_test, seed_test
 
 STAY, UP, RIGHT, DOWN, LEFT = range(5)
+
+
+def best_move(heaps: list[int]) -> int:
+    """An action that wins against any play, or the lowest legal one where there is none."""
+    total = reduce(xor, heaps)
+    for heap, size in enumerate(heaps):
+        if (size ^ total) < size:
+            return LARGEST * heap + size - (size ^ total) - 1
+    return LARGEST * next(heap for heap, size in enumerate(heaps) if size)
 
 
 def both(one: int, other: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pytest
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import is_task
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.tasks.commai.micro.characters import (
@@ -94,7 +94,7 @@ def test_every_task_has_its_id_and_the_role(task_id: str) -> None:
     task = CATALOG[task_id]()
     assert task.id == task_id
     assert task.continuous
-    assert isinstance(task, TaskRole)
+    assert is_task(task)
     assert CATALOG[task_id]() is not task
 
 

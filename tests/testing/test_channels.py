@@ -6,8 +6,8 @@ import pytest
 import trio
 
 from flagfall.kernel.channels.turn_channel import TurnChannel
-from flagfall.testing import channel_contract
-from flagfall.testing.channel_contract import RULES, check_channel
+from tests.testing import channel_contract
+from tests.testing.channel_contract import RULES, check_channel
 
 
 async def test_the_turn_channel_keeps_the_contract() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["ListeningHost", "SeriesHost", "open_series"]
+__all__ = ["ListeningHost", "open_series"]
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Generic, TypeVar
 
 import trio
 
@@ -134,14 +134,6 @@ class ListeningHost(ABC, Generic[AdmissionT]):
             await self.play(admission, seat, briefing, start, in_series=False)
 
 
-@runtime_checkable
-class SeriesHost(Protocol):
-    """An agent host that keeps something open over all matches of a series."""
-
-    def series(self) -> AbstractAsyncContextManager[None]:
-        """Open it for as long as the context lasts."""
-
-
 @asynccontextmanager
 async def open_series(hosts: Iterable[object]) -> AsyncIterator[None]:
     """Keep open, over several matches, what the hosts among these need: the ports that agents connect to.
@@ -156,6 +148,6 @@ async def open_series(hosts: Iterable[object]) -> AsyncIterator[None]:
     """
     async with AsyncExitStack() as stack:
         for host in {id(host): host for host in hosts}.values():
-            if isinstance(host, SeriesHost):
+            if isinstance(host, ListeningHost):
                 await stack.enter_async_context(host.series())
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["HALF_BLOCK", "fitted", "half_block_runs", "half_blocks"]
+__all__ = ["HALF_BLOCK", "fitted", "half_block_runs"]
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -70,25 +70,3 @@ def half_block_runs(picture: Picture) -> Iterator[list[Run]]:
             else:
                 line.append((upper, lower, 1))
         yield line
-
-
-def half_blocks(picture: Picture, columns: int, rows: int) -> str:
-    """Return a picture as text for a terminal with 24-bit colours; each line ends with a reset.
-
-    Args:
-        picture: uint8 `[height, width, 3]`.
-        columns: characters in a line, at most.
-        rows: lines, at most.
-    """
-    lines = []
-    for line in half_block_runs(fitted(picture, columns, rows)):
-        runs = [
-            f"\x1b[38;2;{_decimal(upper)};48;2;{_decimal(lower)}m{HALF_BLOCK * count}"
-            for upper, lower, count in line
-        ]
-        lines.append("".join(runs) + "\x1b[0m")
-    return "\n".join(lines)
-
-
-def _decimal(colour: str) -> str:
-    return ";".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))

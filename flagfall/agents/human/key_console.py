@@ -1,10 +1,10 @@
-"""Contract of a terminal for players who press keys: the next key, and a frame to draw."""
+"""What the screen of players who press keys shows, and the speeds at which they may play."""
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_SPEED", "SPEEDS", "Frame", "KeyConsole"]
+__all__ = ["DEFAULT_SPEED", "SPEEDS", "Frame"]
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 
@@ -31,17 +31,3 @@ class Frame:
     steps: int = 0
     reward: float = 0
     last: float = 0
-
-
-class KeyConsole(Protocol):
-    """A terminal at which a human presses keys."""
-
-    async def key(self) -> str | None:
-        """Return the newest key of this step when its time is over; `None` where none was pressed.
-
-        `flagfall.agents.human.dialogue.QUIT` means that the human leaves, or that the terminal is gone. If
-        the call is cancelled, a pressed key stays for the next step.
-        """
-
-    def show(self, frame: Frame) -> None:
-        """Draw a frame."""

@@ -14,7 +14,7 @@ import trio
 
 from flagfall.agents.human.dialogue import QUIT
 from flagfall.agents.human.half_blocks import HALF_BLOCK, fitted, half_block_runs
-from flagfall.agents.human.key_console import DEFAULT_SPEED, SPEEDS, Frame, KeyConsole
+from flagfall.agents.human.key_console import DEFAULT_SPEED, SPEEDS, Frame
 from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
 
@@ -43,8 +43,8 @@ def require_terminal() -> None:
 
 
 @asynccontextmanager
-async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> AsyncIterator[KeyConsole]:
-    """Open the terminal as a `KeyConsole`; when the context ends, the terminal is as before.
+async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> AsyncIterator[KeyScreen]:
+    """Open the terminal as a `KeyScreen`; when the context ends, the terminal is as before.
 
     Args:
         keys: the keys that have an action.
@@ -58,7 +58,7 @@ async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> Asy
 
 
 class KeyScreen:
-    """A `KeyConsole` drawn with urwid.
+    """A terminal at which a human presses keys, drawn with urwid.
 
     Args:
         screen: a raw screen of urwid.
@@ -75,7 +75,11 @@ class KeyScreen:
         self._frame = Frame()
 
     async def key(self) -> str | None:
-        """Return the newest key of this step; while the game waits, the oldest that was not played."""
+        """Return the newest key of this step; while the game waits, the oldest that was not played.
+
+        `QUIT` means that the human leaves, or that the terminal is gone; `None`, that no key was pressed. If
+        the call is cancelled, a pressed key stays for the next step.
+        """
         if SPEEDS[self._speed]:
             await trio.sleep(1 / SPEEDS[self._speed])
         if SPEEDS[self._speed]:

@@ -11,11 +11,11 @@ __all__ = ["GAME_KEYS", "KeyHuman", "frame_of", "is_visible"]
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from flagfall.agents.agent import AgentSeat
 from flagfall.agents.human.dialogue import EVERY_STEP, QUIT, PromptPolicy, Tape
-from flagfall.agents.human.key_console import DEFAULT_SPEED, Frame, KeyConsole
+from flagfall.agents.human.key_console import DEFAULT_SPEED, Frame
 from flagfall.agents.human.player import Human, no_virtual_time
 from flagfall.agents.samples.langroom_solver import is_langroom
 from flagfall.errors import AgentFault
@@ -72,7 +72,7 @@ class KeyHuman(Human):
         self._frame = Frame()
 
     def open_console(self, tape: Tape) -> AbstractAsyncContextManager[Any]:  # noqa: ARG002 - no bytes, no tape
-        """Return the context of the terminal, a `KeyConsole`."""
+        """Return the context of the terminal, a `KeyScreen`."""
         return self._screen(self.keys, self.speed)
 
     def frame_of(self, observation: Any) -> Frame:
@@ -93,7 +93,7 @@ class KeyHuman(Human):
         return self.nothing if key is None else self.keys.get(key, self.nothing)
 
     async def _answer(self, seat: AgentSeat) -> bool:
-        console: KeyConsole = cast("Any", self._console)
+        console: Any = self._console
         with no_virtual_time():
             key = await self._meanwhile(seat, console.key)
         if key == QUIT:
@@ -118,7 +118,7 @@ class KeyHuman(Human):
         else:
             self._open = None
             seat.reply(None, turn.number)
-        console: KeyConsole = cast("Any", self._console)
+        console: Any = self._console
         console.show(self._frame)
 
 

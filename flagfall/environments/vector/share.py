@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["BatchShare", "EnvShare", "Results", "Share", "SubEnvironmentError"]
+__all__ = ["BatchShare", "EnvShare", "Results", "SubEnvironmentError"]
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -50,84 +50,18 @@ class Results(NamedTuple):
     truncations: Mask
 
 
-class Share(Protocol):
-    """The environments of one worker.
-
-    Attributes:
-        metadata: of one environment.
-        render_mode: of all environments.
-        single_observation_space: of one environment.
-        single_action_space: of one environment.
-    """
-
-    metadata: dict[str, Any]
-    render_mode: str | None
-    single_observation_space: gymnasium.Space[Any]
-    single_action_space: gymnasium.Space[Any]
-
-    def reset(
-        self,
-        seeds: Sequence[int | None],
-        options: dict[str, Any] | None,
-        mask: Mask | None,
-        results: Results,
-    ) -> Any:
-        """Start episodes; see `gymnasium.vector.VectorEnv.reset`.
-
-        Args:
-            seeds: one for each environment.
-            options: for each environment, without `reset_mask`.
-            mask: the environments to reset; `None` for all.
-            results: takes the observations.
-
-        Returns:
-            the observations, if `results` has no arrays for them; otherwise `None`.
-        """
-
-    def step(self, actions: Any, results: Results) -> Any:
-        """Play a step in every environment; see `gymnasium.vector.VectorEnv.step`.
-
-        Args:
-            actions: a batch; or a list with an action for each environment.
-            results: takes the results.
-
-        Returns:
-            as `reset`.
-        """
-
-    def columns(self) -> dict[str, Any] | None:
-        """Return the infos of the last step or reset as columns; `None` if they have no such form."""
-
-    def infos(self) -> Infos:
-        """Return the infos of the last step or reset, one after the other."""
-
-    def call(self, name: str, arguments: Sequence[Any], options: dict[str, Any]) -> list[Any]:
-        """Return an attribute of every environment, or the result of calling it.
-
-        Args:
-            name: of the attribute.
-            arguments: for a method.
-            options: keyword arguments for a method.
-        """
-
-    def set(self, name: str, values: Sequence[Any]) -> None:
-        """Set an attribute of every environment.
-
-        Args:
-            name: of the attribute.
-            values: one for each environment.
-        """
-
-    def close(self) -> None:
-        """Close the environments."""
-
-
 class EnvShare:
     """Share of single environments; does with them what `gymnasium.vector.SyncVectorEnv` does.
 
     Args:
         makers: a function for each environment.
         autoreset_mode: what follows the end of an episode.
+
+    Attributes:
+        metadata: of one environment.
+        render_mode: of all environments.
+        single_observation_space: of one environment.
+        single_action_space: of one environment.
     """
 
     def __init__(
@@ -166,7 +100,17 @@ class EnvShare:
         mask: Mask | None,
         results: Results,
     ) -> Any:
-        """Start episodes; see `Share.reset`."""
+        """Start episodes; see `gymnasium.vector.VectorEnv.reset`.
+
+        Args:
+            seeds: one for each environment.
+            options: for each environment, without `reset_mask`.
+            mask: the environments to reset; `None` for all.
+            results: takes the observations.
+
+        Returns:
+            the observations, if `results` has no arrays for them; otherwise `None`.
+        """
         self._infos = []
         for index, (env, seed) in enumerate(zip(self._envs, seeds, strict=True)):
             if mask is None or mask[index]:
@@ -178,7 +122,15 @@ class EnvShare:
         return self._show(results)
 
     def step(self, actions: Any, results: Results) -> Any:
-        """Play a step in every environment; see `Share.step`."""
+        """Play a step in every environment; see `gymnasium.vector.VectorEnv.step`.
+
+        Args:
+            actions: a batch; or a list with an action for each environment.
+            results: takes the results.
+
+        Returns:
+            as `reset`.
+        """
         rewards, terminations, truncations = results.rewards, results.terminations, results.truncations
         begins = terminations | truncations if self._mode is AutoresetMode.NEXT_STEP else None
         same_step = self._mode is AutoresetMode.SAME_STEP
@@ -221,18 +173,18 @@ class EnvShare:
                 batch_of(space, [value])
 
     def columns(self) -> dict[str, Any] | None:
-        """Return the infos as columns; see `Share.columns`."""
+        """Return the infos of the last step or reset as columns; `None` if they have no such form."""
         try:
             return as_columns(self._infos, len(self._envs))
         except NotUniform:
             return None
 
     def infos(self) -> Infos:
-        """Return the infos one after the other; see `Share.infos`."""
+        """Return the infos of the last step or reset, one after the other."""
         return self._infos
 
     def call(self, name: str, arguments: Sequence[Any], options: dict[str, Any]) -> list[Any]:
-        """Return an attribute of every environment, or the result of calling it; see `Share.call`."""
+        """Return an attribute of every environment, or the result of calling it."""
         results = []
         for index, env in enumerate(self._envs):
             with _blamed(index):
@@ -241,13 +193,13 @@ class EnvShare:
         return results
 
     def set(self, name: str, values: Sequence[Any]) -> None:
-        """Set an attribute of every environment; see `Share.set`."""
+        """Set an attribute of every environment."""
         for index, (env, value) in enumerate(zip(self._envs, values, strict=True)):
             with _blamed(index):
                 env.set_wrapper_attr(name, value)
 
     def close(self) -> None:
-        """Close all environments, then raise the first error; see `Share.close`."""
+        """Close all environments, then raise the first error."""
         envs, self._envs = self._envs, []
         failed: SubEnvironmentError | None = None
         for index, env in enumerate(envs):
@@ -262,6 +214,8 @@ class EnvShare:
 
 class BatchShare:
     """Share that is a vector environment itself, such as a batch in numpy.
+
+    It has the interface of `EnvShare`.
 
     Args:
         env: the vector environment.
@@ -290,7 +244,7 @@ class BatchShare:
         mask: Mask | None,
         results: Results,
     ) -> Any:
-        """Start episodes; see `Share.reset`."""
+        """Start episodes; see `EnvShare.reset`."""
         self._columns = {}
         if mask is None or mask.any():
             own = None if all(seed is None for seed in seeds) else list(seeds)
@@ -301,7 +255,7 @@ class BatchShare:
         return self._show(results)
 
     def step(self, actions: Any, results: Results) -> Any:
-        """Play a step in every environment; see `Share.step`."""
+        """Play a step in every environment; see `EnvShare.step`."""
         if isinstance(actions, list):
             actions = batch_of(self.single_action_space, actions)
         self._seen, *ends, self._columns = self._env.step(actions)
@@ -315,26 +269,26 @@ class BatchShare:
         return None
 
     def columns(self) -> dict[str, Any]:
-        """Return the infos as columns; see `Share.columns`."""
+        """Return the infos as columns; see `EnvShare.columns`."""
         return self._columns
 
     def infos(self) -> Infos:
-        """Raise an error: a batch has its infos as columns only; see `Share.infos`."""
+        """Raise an error: a batch has its infos as columns only."""
         raise UsageError("the infos of the batches of two workers have different types")
 
     def call(self, name: str, arguments: Sequence[Any], options: dict[str, Any]) -> list[Any]:
-        """Return the pictures of `render`, the only attribute of single environments; see `Share.call`."""
+        """Return the pictures of `render`, the only attribute of single environments."""
         if name != "render":
             raise UsageError(f"{name}: a batch has no single environments to ask for it")
         return list(self._env.render(*arguments, **options) or [None] * self._env.num_envs)
 
     def set(self, name: str, values: Sequence[Any]) -> None:
-        """Raise an error: a batch has no single environments; see `Share.set`."""
+        """Raise an error: a batch has no single environments."""
         del values
         raise UsageError(f"{name}: a batch has no single environments to set it in")
 
     def close(self) -> None:
-        """Close the vector environment; see `Share.close`."""
+        """Close the vector environment."""
         self._env.close()
 
 

@@ -24,7 +24,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from flagfall.environments.vector.layout import copied
 from flagfall.environments.vector.memory import SharedMemory
 from flagfall.environments.vector.messages import Command, Failure, Reply, pack, receive, send, unpack
-from flagfall.environments.vector.share import BatchShare, EnvShare, Share, SubEnvironmentError
+from flagfall.environments.vector.share import BatchShare, EnvShare, SubEnvironmentError
 from flagfall.errors import UsageError
 
 AWAKE_SECONDS: Final = 100e-6
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
     makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]] | Callable[[int], VectorEnv[Any, Any, Any]]
     stays_awake: bool
 
-    def build(self) -> Share:
+    def build(self) -> EnvShare | BatchShare:
         """Make the environments."""
         if callable(self.makers):
             count = self.last - self.first
@@ -71,7 +71,7 @@ class Worker:
     def __init__(self, memory: int) -> None:
         self._descriptor = memory
         self._plan: Plan
-        self._share: Share | None = None
+        self._share: EnvShare | BatchShare | None = None
         self._memory: SharedMemory
         self._does: dict[int, Callable[[int, bytes], bytes]] = {
             Command.BUILD: self._build,
@@ -161,7 +161,7 @@ class Worker:
             share.close()
         return b""
 
-    def _ready(self) -> Share:
+    def _ready(self) -> EnvShare | BatchShare:
         assert self._share is not None
         return self._share
 

@@ -1,4 +1,4 @@
-"""Codecs between texts, bytes and bits. Pure: values in, values out.
+"""Codecs between texts and bits. Pure: values in, values out.
 
 In byte mode a turn carries one character, 0 to 255. In bit mode it carries `0` or `1`: UTF-8, each byte most
 significant bit first, like the standard serializer of round 1 of the General AI Challenge.
@@ -6,19 +6,8 @@ significant bit first, like the standard serializer of round 1 of the General AI
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_PENDING_BITS",
-    "SILENCE",
-    "BitDecoder",
-    "BitEncoder",
-    "CodecError",
-    "bits_to_text",
-    "bytes_to_text",
-    "text_to_bits",
-    "text_to_bytes",
-]
+__all__ = ["SILENCE", "BitDecoder", "CodecError", "bits_to_text", "text_to_bits"]
 
-import codecs
 import re
 from typing import Final
 
@@ -28,9 +17,6 @@ SILENCE: Final = 0x20
 """The byte for silence: a space."""
 
 BITS_PER_BYTE: Final = 8
-
-MAX_PENDING_BITS: Final = 8 * 65_536
-"""Maximum number of bits in a `BitEncoder`; messages of the micro-tasks have some hundred characters."""
 
 _BITS: Final = tuple(f"{byte:08b}" for byte in range(256))
 _NO_BIT = re.compile("[^01]")
@@ -50,27 +36,6 @@ class CodecError(FlagfallError, ValueError):
     def __init__(self, message: str, position: int | None = None) -> None:
         super().__init__(message)
         self.position = position
-
-
-def text_to_bytes(text: str) -> bytes:
-    """Encode a text with one byte for each character.
-
-    Raises:
-        CodecError: a character is beyond 255; the message names it and its position.
-    """
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError as error:
-        at = error.start
-        raise CodecError(
-            f"character {at} is {text[at]!r} (number {ord(text[at])}): the byte wire carries 0 to 255 only",
-            at,
-        ) from None
-
-
-def bytes_to_text(data: bytes) -> str:
-    """Decode bytes to one character each; every byte has one."""
-    return data.decode("latin-1")
 
 
 def text_to_bits(text: str) -> str:
@@ -127,60 +92,16 @@ def _check_bits(bits: str, offset: int = 0) -> None:
         raise CodecError(f"bit {at} is {wrong.group()!r}: the bit wire carries 0 and 1 only", at)
 
 
-class BitEncoder:
-    """Encoder from text to bits, in pieces of any length."""
-
-    def __init__(self) -> None:
-        self._bits = bytearray()
-
-    @property
-    def pending_bits(self) -> int:
-        """Number of bits that wait to be taken."""
-        return len(self._bits)
-
-    def feed(self, text: str) -> None:
-        """Append text to the queue.
-
-        Raises:
-            CodecError: a character has no UTF-8 form, or more than `MAX_PENDING_BITS` would wait; nothing
-                was added.
-        """
-        bits = text_to_bits(text)
-        if len(self._bits) + len(bits) > MAX_PENDING_BITS:
-            raise CodecError(
-                f"{len(self._bits) + len(bits)} bits would wait: {MAX_PENDING_BITS} is the limit"
-            )
-        self._bits += bits.encode()
-
-    def take(self, count: int = 1) -> str:
-        """Take the next bits: at most `count` of those that wait; empty at the end.
-
-        Args:
-            count: number of bits.
-        """
-        bits = self._bits[:count].decode()
-        del self._bits[:count]
-        return bits
-
-
 class BitDecoder:
-    """Decoder from bits, in pieces of any length, to text.
+    """Decoder from bits, in pieces of any length, to text, like in round 1.
 
-    Args:
-        strict: bits that are not UTF-8 are an error; otherwise bytes outside of any character are skipped as
-            soon as a later byte completes one, like in round 1.
+    Bytes outside of any character are skipped as soon as a later byte completes one.
     """
 
-    def __init__(self, *, strict: bool = False) -> None:
-        self._strict = strict
+    def __init__(self) -> None:
         self._bits = ""
         self._tail = b""
         self._taken = 0
-
-    @property
-    def pending_bits(self) -> int:
-        """Number of bits that do not complete a character yet; at most 31."""
-        return len(self._bits) + BITS_PER_BYTE * len(self._tail)
 
     def feed(self, bits: str) -> str:
         """Add bits.
@@ -189,8 +110,8 @@ class BitDecoder:
             The characters that they complete; may be empty.
 
         Raises:
-            CodecError: another character is among the bits (then nothing was added), or the decoder is
-                strict and they are not UTF-8; the message has the position, counted from the first bit fed.
+            CodecError: another character is among the bits; nothing was added. The message has its position,
+                counted from the first bit fed.
         """
         _check_bits(bits, self._taken + len(self._bits))
         bits = self._bits + bits
@@ -201,20 +122,8 @@ class BitDecoder:
     def _take(self, byte: int) -> str:
         self._tail += bytes([byte])
         self._taken += BITS_PER_BYTE
-        if self._strict:
-            return self._take_strictly()
         text = self._tail.decode("utf-8", "surrogateescape")
         heard = text[_after_last_escape(text) :]
         # No character has decoded since the tail began: only the beginning of one can matter.
         self._tail = b"" if heard else self._tail[-_LONGEST_BEGINNING_BYTES:]
         return heard
-
-    def _take_strictly(self) -> str:
-        try:
-            text, read = codecs.utf_8_decode(self._tail, "strict", False)
-        except UnicodeDecodeError as error:
-            at = self._taken - BITS_PER_BYTE * len(self._tail)
-            self._tail = b""
-            raise CodecError(f"the character at bit {at} is not UTF-8: {error.reason}", at) from None
-        self._tail = self._tail[read:]
-        return text

@@ -10,7 +10,7 @@ Rule 3: replies are handed over in the call of `reply`, which never blocks. The 
     envelope before that call returns.
 Rule 4: this file knows no clock and no match.
 
-`flagfall.testing.check_channel` checks this contract.
+`tests/testing/channel_contract.py` checks this contract.
 """
 
 from __future__ import annotations

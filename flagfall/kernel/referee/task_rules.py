@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class TaskRules:
     """The rules of one task; without arguments those before the first, when nothing is played.
 
-    The optional members of a task are read here, once (`flagfall.kernel.roles`).
-
     Attributes:
         players: in seat order.
         nil: the action that is played for a late, wrong or absent agent.
@@ -47,11 +45,11 @@ class TaskRules:
         return cls(
             tuple(task.players),
             task.nil_action,
-            getattr(task, "abort_action", None),
-            getattr(task, "play_until_ns", NEVER_NS),
-            getattr(task, "result_until_ns", 0),
+            task.abort_action,
+            task.play_until_ns,
+            task.result_until_ns,
             task.is_legal,
-            getattr(task, "is_legal_for", None),
+            task.is_legal_for,
             task,
         )
 

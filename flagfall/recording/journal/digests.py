@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["MAX_KEPT_BYTES", "Digest", "digest_of", "kept", "restored", "update"]
 
 from hashlib import blake2b
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -36,11 +36,7 @@ class Digest(msgspec.Struct, frozen=True, rename={"digest": "$digest"}):
     bytes: int
 
 
-class _Hash(Protocol):
-    def update(self, data: bytes, /) -> None: ...
-
-
-def update(state: _Hash, data: bytes) -> None:
+def update(state: Any, data: bytes) -> None:
     """Update a hash in pieces of at most `HASHED_BYTES`.
 
     Args:

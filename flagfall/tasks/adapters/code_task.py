@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import UsageError
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import complete_task, is_task
 from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.task import Task
@@ -29,8 +29,8 @@ def make_code_task(text: str, spec: CodeSpec) -> Task:
     """Make a new task from a user's own code, which is imported.
 
     The text names a class or a function, which is called with the options after the question mark. It makes
-    a task (`flagfall.tasks.Task`, or anything with the methods of `flagfall.kernel.roles.TaskRole`), or an
-    environment of Gymnasium or PettingZoo, which becomes a task. The text is the id of the task, so that a
+    a task (`flagfall.tasks.Task`, or anything with the methods of `flagfall.kernel.roles.RequiredTask`), or
+    an environment of Gymnasium or PettingZoo, which becomes a task. The text is the id of the task, so that a
     journal names what can be made again.
 
     Args:
@@ -42,7 +42,7 @@ def make_code_task(text: str, spec: CodeSpec) -> Task:
     """
     member = find_member(_module(spec), spec.member, spec.place)
     options = parse_text(text)[1]
-    if not callable(member) or (isinstance(member, TaskRole) and not isclass(member)):
+    if not callable(member) or (is_task(member) and not isclass(member)):
         raise UsageError(f"task {text}: name a class or a function that makes {_KINDS}, not one object of it")
     own = {key: options.pop(key) for key in _OWN if key in options} if _makes_environment(member) else {}
     try:
@@ -72,12 +72,11 @@ def _makes_environment(member: Any) -> bool:
 
 
 def _as_task(made: Any, text: str, own: dict[str, Any]) -> Task:
-    if isinstance(made, Task | TaskRole):
+    if is_task(made):
         if own:
             raise UsageError(f"task {text}: {', '.join(own)} is an option of environments, not of a task")
-        task = cast("Task", made)  # anything with the methods of the role is played alike
-        task.id = text
-        return task
+        made.id = text  # type: ignore[misc]  # of a class of the user's own
+        return cast("Task", complete_task(made))
     if hasattr(made, "possible_agents"):
         from flagfall.tasks.adapters.pettingzoo import pettingzoo_task  # noqa: PLC0415 - it imports Gymnasium
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 import gymnasium
 
 from flagfall.errors import UsageError, suggest
-from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.outcomes import StepResult
 from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.action_masks import (
@@ -21,9 +20,8 @@ from flagfall.tasks.adapters.action_masks import (
     with_mask,
     with_mask_space,
 )
-from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
+from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward
 from flagfall.tasks.adapters.imports import import_named
-from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
 from flagfall.tasks.adapters.space_values import (
     NotOfSpace,
     check_writable,
@@ -32,8 +30,7 @@ from flagfall.tasks.adapters.space_values import (
     frozen_copy,
     read,
 )
-from flagfall.tasks.rendering import ENVIRONMENT_MODES, are_pictures_wanted, best_mode
-from flagfall.tasks.task import Task
+from flagfall.tasks.rendering import are_pictures_wanted, best_mode
 
 PREFIX: Final = "gym:"
 
@@ -44,10 +41,8 @@ _OUR_MODULE: Final = "flagfall.environments:"
 _NOOP: Final = "NOOP"
 """The meaning of doing nothing, in environments with `get_action_meanings`."""
 
-_encode = json_encoder().encode
 
-
-class GymnasiumTask(Task):
+class GymnasiumTask(EnvironmentTask):
     """A Gymnasium environment as a task for one player.
 
     Observations are read-only copies. Actions may have the form of JSON or MessagePack
@@ -78,18 +73,16 @@ class GymnasiumTask(Task):
         nil: Any = None,
         action_mask: bool = False,
     ) -> None:
-        self.id: str = id or PREFIX + (type(env).__name__ if env.spec is None else env.spec.id)
-        super().__init__(env)
-        self.not_repeatable: str | None = None
+        name = type(env).__name__ if env.spec is None else env.spec.id
+        super().__init__(env, id or PREFIX + name, action_mask)
         self._action_space = env.action_space
-        self._shows_mask = checked_flag(self.id, "action_mask", action_mask)
         space = env.observation_space
         self._observation_space = with_mask_space(self.id, space, env.action_space) if action_mask else space
         check_writable(self._observation_space, "observations")
         check_writable(self._action_space, "actions")
         self.nil_action: Any = self._choose_nil(nil)
         self._mask: Any = None
-        self._over = self._probed = False
+        self._over = False
         self._result: bool | None = None
 
     def _choose_nil(self, nil: Any) -> Any:
@@ -128,14 +121,9 @@ class GymnasiumTask(Task):
 
     def _reset(self, seed: int) -> Any:
         self._over, self._result = False, None
-        observation, info = self.env.reset(seed=environment_seed(seed))
-        if not self._probed:
-            self._probed = True
-            first = _encode(observation)
-            observation, info = self.env.reset(seed=environment_seed(seed))
-            if _encode(observation) != first:
-                self.not_repeatable = IGNORES_SEED
-                warn_of_ignored_seed(self.id)
+        observation, info = self._started(
+            lambda number: self.env.reset(seed=number), seed, lambda begun: begun[0]
+        )
         return self._shown(observation, info)
 
     def _step(self, action: Any) -> StepResult:
@@ -163,29 +151,6 @@ class GymnasiumTask(Task):
     def result(self) -> bool | None:
         """Return `is_success` of the last info; `None` if there is none."""
         return self._result
-
-    def metrics(self) -> dict[str, Any]:
-        """Return the metrics of every task, and `ignores_seed` if the environment does."""
-        return super().metrics() | ({"ignores_seed": True} if self.not_repeatable else {})
-
-    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
-        """Render the environment.
-
-        Args:
-            mode: `rgb`, `ansi` or another mode of the environment.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-
-        Raises:
-            NotImplementedError: the environment was not made with this render mode.
-        """
-        if ENVIRONMENT_MODES.get(mode, mode) != self.env.render_mode:
-            return super().render(mode, *args, **kwargs)
-        return self.env.render()
-
-    def close(self) -> None:
-        """Close the environment."""
-        close_environment(self.id, self.env)
 
 
 def _made(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:

@@ -16,13 +16,11 @@ from typing import Any, Final, TypeAlias
 from gymnasium import spaces
 
 from flagfall.errors import UsageError
-from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.outcomes import StepResult
 from flagfall.option_text import parse_text
 from flagfall.tasks.adapters.action_masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
-from flagfall.tasks.adapters.checks import checked_flag, close_environment, finite_reward
+from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward
 from flagfall.tasks.adapters.pettingzoo_registry import make_environment
-from flagfall.tasks.adapters.seeding import IGNORES_SEED, environment_seed, warn_of_ignored_seed
 from flagfall.tasks.adapters.space_values import (
     NotOfSpace,
     check_writable,
@@ -31,18 +29,14 @@ from flagfall.tasks.adapters.space_values import (
     frozen_copy,
     read,
 )
-from flagfall.tasks.rendering import ENVIRONMENT_MODES
-from flagfall.tasks.task import Task
 
 PREFIX: Final = "pettingzoo:"
-
-_encode = json_encoder().encode
 
 Asked: TypeAlias = Mapping[str, tuple[Any, Mapping[str, Any]]]
 """The observation and the info of each player who is to act now."""
 
 
-class PettingZooTask(Task):
+class PettingZooTask(EnvironmentTask):
     """A PettingZoo environment as a task for its possible agents.
 
     Each player has its own spaces. Observations are read-only copies; actions may have the form of JSON or
@@ -73,21 +67,18 @@ class PettingZooTask(Task):
         nil: Any = None,
         action_mask: bool = False,
     ) -> None:
-        self.id: str = id or PREFIX + str(env.metadata.get("name", type(env.unwrapped).__name__))
-        super().__init__(env)
+        name = str(env.metadata.get("name", type(env.unwrapped).__name__))
+        super().__init__(env, id or PREFIX + name, action_mask)
         self.players: Sequence[str] = tuple(getattr(env, "possible_agents", ()))
         if not self.players:
             raise UsageError(f"{self.id}: the environment must have possible_agents, which are the seats")
-        self.not_repeatable: str | None = None
         self.nil_action = nil
-        self._shows_mask = checked_flag(self.id, "action_mask", action_mask)
         self._action_spaces: dict[str, spaces.Space[Any]] = {
             player: env.action_space(player) for player in self.players
         }
         self._observation_spaces = {player: self._shown_space(player) for player in self.players}
         for player in self.players:
             self._check_spaces(player)
-        self._probed = False
         self._begin_episode()
 
     def _shown_space(self, player: str) -> spaces.Space[Any]:
@@ -169,19 +160,14 @@ class PettingZooTask(Task):
         """Play the actions of those who were asked, and return who is asked next; empty at the end."""
 
     def _reset(self, seed: int) -> Any:
-        self._begin_episode()
-        asked = self._start(environment_seed(seed))
-        if not self._probed:
-            self._probed = True
-            first = _encode(_observed(asked))
-            self._begin_episode()
-            asked = self._start(environment_seed(seed))
-            if _encode(_observed(asked)) != first:
-                self.not_repeatable = IGNORES_SEED
-                warn_of_ignored_seed(self.id)
+        asked = self._started(self._start_anew, seed, _observed)
         if not asked:
             raise ValueError("no agent is to act at the start of the episode")
         return self._one_or_all(self._shown(asked))
+
+    def _start_anew(self, seed: int) -> Asked:
+        self._begin_episode()
+        return self._start(seed)
 
     def _step(self, action: Any) -> StepResult:
         actions = action if len(self.players) > 1 else {self.players[0]: action}
@@ -230,28 +216,7 @@ class PettingZooTask(Task):
 
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of every task, the `rewards` of each player, and `ignores_seed` if it holds."""
-        own: dict[str, Any] = {"rewards": dict(self._paid)}
-        return super().metrics() | own | ({"ignores_seed": True} if self.not_repeatable else {})
-
-    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
-        """Render the environment.
-
-        Args:
-            mode: `rgb`, `ansi` or another mode of the environment.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-
-        Raises:
-            NotImplementedError: the environment was not made with this render mode.
-        """
-        made_with = getattr(self.env, "render_mode", None)
-        if made_with is None or ENVIRONMENT_MODES.get(mode, mode) != made_with:
-            return super().render(mode, *args, **kwargs)
-        return self.env.render()
-
-    def close(self) -> None:
-        """Close the environment."""
-        close_environment(self.id, self.env)
+        return super().metrics() | {"rewards": dict(self._paid)}
 
 
 class AECTask(PettingZooTask):

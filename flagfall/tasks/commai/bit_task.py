@@ -80,7 +80,7 @@ class BitTask(WrappedTask):
 
     @property
     def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Both spaces without Gymnasium; see `flagfall.kernel.roles.PlainSpacesTask`."""
+        """Both spaces without Gymnasium; see `flagfall.kernel.roles.TaskDefaults`."""
         return whole_numbers(2), whole_numbers(2)
 
     def is_legal(self, action: Any) -> bool:

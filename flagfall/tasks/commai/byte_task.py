@@ -90,7 +90,7 @@ class ByteTask(Task):
 
     @property
     def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Both spaces without Gymnasium; see `flagfall.kernel.roles.PlainSpacesTask`."""
+        """Both spaces without Gymnasium; see `flagfall.kernel.roles.TaskDefaults`."""
         return whole_numbers(256), whole_numbers(256)
 
     def is_legal(self, action: Any) -> bool:

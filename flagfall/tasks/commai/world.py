@@ -10,6 +10,7 @@ __all__ = ["World", "WorldSwitch"]
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from flagfall.kernel.roles import complete_task
 from flagfall.tasks.task import Task, TaskSampler
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class WorldSwitch(TaskSampler):
             force_advance_scene: passed on.
         """
         task = self._tasks.next_task(force_advance_scene)
-        world: World | None = getattr(task, "world", None)
+        world: World | None = None if task is None else complete_task(task).world
         if world is not None and world is not self.world:
             world.start()
         self.world = world

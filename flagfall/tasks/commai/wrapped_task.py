@@ -35,7 +35,7 @@ class WrappedTask(Task):
         self.id: str = task.id
         self.nil_action: Any = task.nil_action
         self.max_steps: float = task.max_steps
-        self.world: object = getattr(task, "world", None)
+        self.world: object = task.world
 
     @property
     def action_space(self) -> Space[Any]:
@@ -49,7 +49,7 @@ class WrappedTask(Task):
 
     @property
     def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The spaces of the task inside without Gymnasium; see `flagfall.kernel.roles.PlainSpacesTask`."""
+        """The spaces of the task inside without Gymnasium; see `flagfall.kernel.roles.TaskRole`."""
         return self.task.plain_spaces
 
     def is_legal(self, action: Any) -> bool:
@@ -83,9 +83,7 @@ class WrappedTask(Task):
         Returns:
             why that is impossible; `None` if it is done.
         """
-        follow_rules = getattr(self.task, "follow_rules", None)
-        why: str | None = None if follow_rules is None else follow_rules(revisions)
-        return why
+        return self.task.follow_rules(revisions)
 
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of the task inside, with the length and the reward of this one."""

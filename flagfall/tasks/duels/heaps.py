@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Heaps", "best_move"]
+__all__ = ["Heaps"]
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import xor
 from random import Random
 from typing import Any, ClassVar, Final
 
@@ -88,16 +86,13 @@ class Heaps(Task):
     def _step(self, action: Any) -> StepResult:
         mover = self.players[self.to_move]
         chosen = action[mover]
-        heap, count = _parts(self._lowest() if chosen is None else int(chosen))
+        heap, count = _parts(next(filter(self.is_legal, range(N_ACTIONS))) if chosen is None else int(chosen))
         self.heaps[heap] -= count
         self.to_move = 1 - self.to_move
         if any(self.heaps):
             return StepResult(self._shown(), {mover: 0.0}, False, False, {})
         rewards = {mover: 1.0, self.players[self.to_move]: -1.0}
         return StepResult(self._shown(), rewards, True, False, {})
-
-    def _lowest(self) -> int:
-        return next(action for action in range(N_ACTIONS) if self.is_legal(action))
 
     def _shown(self) -> dict[str, Any]:
         mask = np.array([self.is_legal(action) for action in range(N_ACTIONS)], np.int8)
@@ -120,19 +115,6 @@ class Heaps(Task):
             return super().render(mode, *args, **kwargs)
         rows = [f"{number}  {'o' * size}" for number, size in enumerate(self.heaps)]
         return "\n".join([*rows, f"{self.players[self.to_move]} is to move"])
-
-
-def best_move(heaps: list[int]) -> int:
-    """Return an action that wins against any play, or the lowest legal one where there is none.
-
-    Args:
-        heaps: the sizes of the heaps, at least one of them above 0.
-    """
-    total = reduce(xor, heaps)
-    for heap, size in enumerate(heaps):
-        if (size ^ total) < size:
-            return LARGEST * heap + size - (size ^ total) - 1
-    return LARGEST * next(heap for heap, size in enumerate(heaps) if size)
 
 
 def _parts(action: int) -> tuple[int, int]:

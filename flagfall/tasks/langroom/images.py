@@ -10,6 +10,7 @@ __all__ = ["MAX_CACHE_BYTES", "ImageCache", "Picture", "image_cache", "large_ima
 
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.resources import files
 from itertools import permutations
 from typing import Final, TypeAlias
 
@@ -31,115 +32,14 @@ _LARGE_PIXELS: Final = 240
 """Approximate height of images for people; with the panels of words they are four times as wide."""
 
 _ART_PIXELS: Final = 12
-"""Width and height of the tiles below: one cell of the default image."""
+"""Width and height of a tile in `tiles.png`: one cell of the default image."""
 
-# A letter is a part of an object with its own tint; a dot is transparent to the floor.
-_ART: Final = {
-    "ball": """
-        ............
-        ...kkkkkk...
-        ..kooCCook..
-        .kwwCCCCook.
-        .kwwCCCCook.
-        .kCCCCCCCok.
-        .kCCCCCCCok.
-        .koCCCCCook.
-        .kooCCCoook.
-        ..kooooook..
-        ...kkkkkk...
-        ............
-        """,
-    "rug": """
-        ............
-        ............
-        w.w.w.w.w.w.
-        CCCCCCCCCCCC
-        CwwwwwwwwwwC
-        CCCooCCooCCC
-        CCoCCooCCoCC
-        CCCooCCooCCC
-        CwwwwwwwwwwC
-        CCCCCCCCCCCC
-        .w.w.w.w.w.w
-        ............
-        """,
-    "table": """
-        ............
-        .kkkkkkkkkk.
-        kCCCCCCCCCCk
-        kCwCCCCCCCCk
-        kCCCCCCCCCCk
-        kkkkkkkkkkkk
-        .kok....kok.
-        .kok....kok.
-        .kok....kok.
-        .kok....kok.
-        .kkk....kkk.
-        ............
-        """,
-    "vase": """
-        ..kkkkkkkk..
-        ..kCCCCCCk..
-        ...kkCCkk...
-        ....kCCk....
-        ....kCCk....
-        ...kCCCCk...
-        ..kCwCCCok..
-        ..kwCCCCok..
-        ..kCCCCCok..
-        ...kCCCok...
-        ...kCCook...
-        ...kkkkkk...
-        """,
-    "player": """
-        ............
-        ....pppp....
-        ...pwwwwp...
-        ...pkwwkp...
-        ...pwwwwp...
-        ....pwwp....
-        ..pppppppp..
-        ..p.pppp.p..
-        ..p.pppp.p..
-        ....pppp....
-        ...pp..pp...
-        ...pp..pp...
-        """,
-    "floor": """
-        gggggggggggf
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        ffffffffffff
-        """,
-    "wall": """
-        bbbbbbbbbbbm
-        bbbbbbbbbbbm
-        bbbbbbbbbbbm
-        mmmmmmmmmmmm
-        bbbbbmbbbbbb
-        bbbbbmbbbbbb
-        bbbbbmbbbbbb
-        mmmmmmmmmmmm
-        bbbbbbbbbbbm
-        bbbbbbbbbbbm
-        bbbbbbbbbbbm
-        mmmmmmmmmmmm
-        """,
-}
+_TILES: Final = ("ball", "rug", "table", "vase", "player", "floor", "wall")
+"""The tiles in `tiles.png`, from left to right. Its red pixels show the colour of the object, as bright as
+they are; others are grey, or transparent to the floor."""
 
-_GRAYS: Final = {"k": 16, "w": 236, "p": 150, "f": 66, "g": 76, "b": 118, "m": 94}
-"""Brightness of the letters that do not depend on the object's colour; all are grey."""
-
-_TINTS: Final = {"C": 1.0, "o": 0.7}
-"""Brightness of the object's colour in tinted letters."""
+_FULL_RED: Final = 250
+"""The value of red for the whole brightness of the object's colour."""
 
 _RGB: Final = {"red": (226, 52, 48), "green": (52, 184, 72), "blue": (58, 108, 236), "yellow": (240, 210, 48)}
 
@@ -285,24 +185,23 @@ def _number_views(view: int) -> tuple[NDArray[np.intp], list[_Key]]:
 
 def _tiles(cell: int) -> dict[tuple[str, int], Picture]:
     """Return all tiles by name and index of the colour, scaled to cells of the given size in pixels."""
-    floor = _painted("floor", (0, 0, 0), np.zeros((_ART_PIXELS, _ART_PIXELS, 3), np.int64))
+    from PIL import Image  # noqa: PLC0415 - rooms without pictures need none
+
+    with files(__package__).joinpath("tiles.png").open("rb") as file, Image.open(file) as picture:
+        art = dict(zip(_TILES, np.split(np.asarray(picture), len(_TILES), axis=1), strict=True))
+    floor = art["floor"][..., :3].astype(np.int64)
     return {
-        (name, number): _scaled(_painted(name, _RGB[color], floor), cell)
-        for name in _ART
+        (name, number): _scaled(_painted(tile, _RGB[color], floor), cell)
+        for name, tile in art.items()
         for number, color in enumerate(COLORS)
     }
 
 
-def _painted(name: str, rgb: tuple[int, int, int], floor: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a tile in its original size."""
-    tile = floor.copy()
-    for y, line in enumerate(_ART[name].split()):
-        for x, letter in enumerate(line):
-            if letter in _GRAYS:
-                tile[y, x] = _GRAYS[letter]
-            elif letter in _TINTS:
-                tile[y, x] = [round(_TINTS[letter] * part) for part in rgb]
-    return tile
+def _painted(tile: Picture, rgb: tuple[int, int, int], floor: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a tile in its original size, in the colour of an object."""
+    red, green = tile[..., :1], tile[..., 1:2]
+    tinted = np.rint(red / _FULL_RED * np.array(rgb)).astype(np.int64)
+    return np.where(tile[..., 3:] == 0, floor, np.where(red == green, red, tinted))
 
 
 def _scaled(tile: NDArray[np.int64], cell: int) -> Picture:

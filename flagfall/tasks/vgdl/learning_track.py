@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 
 from flagfall.errors import UsageError, suggest
+from flagfall.kernel.roles import RequiredTask, TaskDefaults, TaskRole, complete_task
 from flagfall.timing.durations import MINUTE, NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.outcomes import Outcome, StepResult
-    from flagfall.kernel.roles import TaskRole
 
 END_OF_ROUND: Final = "END_TRAINING"
 """Answer to a result that ends the agent's training."""
@@ -117,7 +117,7 @@ RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
 """Presets: the competition's document, and the program that was published for it in 2017."""
 
 
-class TrackLevel:
+class TrackLevel(TaskDefaults):
     """One level in one phase: its task, with the limits of the phase.
 
     Args:
@@ -126,8 +126,6 @@ class TrackLevel:
         phase: `TRAINING` or `VALIDATION`.
         rules: the rules of the track.
 
-    Attributes:
-        play_until_ns, result_until_ns: see `flagfall.kernel.roles.TaskRole`.
     """
 
     def __init__(
@@ -137,7 +135,7 @@ class TrackLevel:
         self.players: Sequence[str] = task.players
         self.continuous: bool = task.continuous
         self.nil_action: Any = task.nil_action
-        self.abort_action: Any | None = getattr(task, "abort_action", None)
+        self.abort_action: Any = task.abort_action
         self.level = level
         self.phase = phase
         trains = phase == TRAINING
@@ -218,14 +216,14 @@ class Track:
         UsageError: the rules name a level that does not exist.
     """
 
-    def __init__(self, levels: Sequence[TaskRole], rules: TrackRules = RULES["gvgai-document"]) -> None:
+    def __init__(self, levels: Sequence[RequiredTask], rules: TrackRules = RULES["gvgai-document"]) -> None:
         missing = [n for n in (*rules.training, *rules.validation, *rules.choices) if n >= len(levels)]
         if missing:
             raise UsageError(f"a track needs level {missing[0]}, and the game has {len(levels)} levels")
         self.rules = rules
         self.phase: Literal["training", "validation"] = "training"
         self.current: TrackLevel | None = None
-        self._levels = tuple(levels)
+        self._levels = tuple(map(complete_task, levels))
         self._level_tasks: dict[tuple[str, int], TrackLevel] = {}
         self._random = Random(0)
         self._scheduled = list(rules.training)
@@ -273,7 +271,7 @@ class Track:
         self._games += 1
         limit = self.rules.games
         if (
-            _is_end(self._answer)
+            (isinstance(self._answer, str) and self._answer == END_OF_ROUND)
             or outcome.at_ns >= self.rules.training_ns
             or (limit is not None and self._games >= limit)
         ):
@@ -294,7 +292,3 @@ class Track:
             if level in self.rules.choices and not isinstance(self._answer, bool):
                 return level
         return self._random.choice(self.rules.training)
-
-
-def _is_end(answer: Any) -> bool:
-    return isinstance(answer, str) and answer == END_OF_ROUND

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from gymnasium import spaces
 
+from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
@@ -151,7 +152,7 @@ class VgdlTask(Task):
         self.play: Play = self._start(seed)
         self._score = self.play.score
         self.__dict__.pop("_painter", None)  # a painter is for one play
-        self._observe = _VIEWS[self._observation](self)
+        self._observe = self._view()
 
     def _start(self, seed: int) -> Play:
         return start(self.game, self._level, seed, self._block)
@@ -253,23 +254,16 @@ class VgdlTask(Task):
     def _planes(self) -> PlanesView:
         return PlanesView(self._definition, self.play.width, self.play.height)
 
-    def _state_view(self) -> Callable[[], Any]:
-        return Observer(self.play).observe
-
-    def _planes_view(self) -> Callable[[], Any]:
-        return PlanesObserver(self.play, self._planes).observe
-
-    def _image_view(self) -> Callable[[], Any]:
-        return self._painter.paint
-
-    def _text_view(self) -> Callable[[], Any]:
-        observer = Observer(self.play)
-        return lambda: self._text.show(observer.observe())
-
-
-_VIEWS: Final[Mapping[str, Callable[[VgdlTask], Callable[[], Any]]]] = {
-    "state": VgdlTask._state_view,  # noqa: SLF001 - the table belongs to the class
-    "planes": VgdlTask._planes_view,  # noqa: SLF001
-    "image": VgdlTask._image_view,  # noqa: SLF001
-    "text": VgdlTask._text_view,  # noqa: SLF001
-}
+    def _view(self) -> Callable[[], Any]:
+        """Return a function that makes the chosen observation of the current play."""
+        match self._observation:
+            case "planes":
+                return PlanesObserver(self.play, self._planes).observe
+            case "image":
+                return self._painter.paint
+            case "text":
+                observer = Observer(self.play)
+                return lambda: self._text.show(observer.observe())
+            case "state":
+                return Observer(self.play).observe
+        raise UsageError(f"unknown observation {self._observation!r}")

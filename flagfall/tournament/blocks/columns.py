@@ -33,33 +33,37 @@ def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultCo
     agents = _codes([agent.name for agent in plan.agents], [block.agents for block in blocks])
     if len(agents) > len(plan.agents):
         return None
-    falls = _codes([], [block.falls for block in blocks])
+    calendar = _Calendar(plan, agents)
     matches = np.concatenate([block.matches() for block in blocks])
+    places = calendar.places(matches)
+    if places is None:
+        return None
+    order, meeting, row = places
+    results = _gathered(blocks, matches, order, meeting, calendar.task[row], agents)
+    fits = calendar.seats_fit(results, matches["game"][order], row) and _scores_follow(plan, results)
+    return results if fits else None
+
+
+def _gathered(
+    blocks: Sequence[Block], matches: Array, order: Array, meeting: Array, task: Array, agents: dict[str, int]
+) -> ResultColumns:
+    """Return the rows of all blocks as columns, in the order of the schedule."""
     seats = [block.seats() for block in blocks]
+    falls = _codes([], [block.falls for block in blocks])
     maps = [[agents[name] for name in block.agents] for block in blocks]
     reasons = [[*(falls[name] for name in block.falls), NOT_DISQUALIFIED] for block in blocks]
-    calendar = _Calendar(plan, agents)
-    if not calendar.task.size:
-        return None
-    position, meeting, row = calendar.find(matches)
-    if (position < 0).any():
-        return None
-    order = np.argsort(position, kind="stable")  # quick where most are in order
-    if (np.diff(position[order]) == 0).any():  # a match counts once
-        return None
     first_seat = np.concatenate([[0], np.cumsum(matches["seats"])])
     seat_order = _ranges(first_seat[order], matches["seats"][order])
-    meeting, row = meeting[order], row[order]
 
     def column(name: str) -> Array:
         """Return a column of all seats, without a copy of the other columns."""
         values: Array = np.concatenate([some[name] for some in seats])[seat_order]
         return values
 
-    results = ResultColumns(
+    return ResultColumns(
         agents=tuple(agents),
         falls=tuple(falls),
-        task=calendar.task[row],
+        task=task,
         meeting=np.cumsum(np.diff(meeting, prepend=meeting[:1]) != 0),
         first_seat=np.concatenate([[0], np.cumsum(matches["seats"][order])]),
         counters={name: matches[name][order] for name in MATCH_COUNTERS},
@@ -70,8 +74,6 @@ def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultCo
         seat_counters={name: column(name) for name in SEAT_COUNTERS},
         thinking=_thinking(blocks, maps),
     )
-    fits = calendar.seats_fit(results, matches["game"][order], row) and _scores_follow(plan, results)
-    return results if fits else None
 
 
 def _codes(first: Sequence[str], others: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -135,12 +137,16 @@ class _Calendar:
         self._alone = np.array([plan.tasks[task].seats == 1 for task, _ in rows], dtype=bool)
         self._agents = np.array([agents[name] for _, names in rows for name in names], dtype=np.int64)
 
-    def find(self, matches: Array) -> tuple[Array, Array, Array]:
-        """Return of each match its position in the schedule (-1: none), a number of its meeting, and its row.
+    def places(self, matches: Array) -> tuple[Array, Array, Array] | None:
+        """Return the order of matches in the schedule, and the meeting and the row of each in that order.
+
+        `None` if one of them is not in the schedule, or counts twice.
 
         Args:
             matches: an array of `flagfall.tournament.blocks.encoding.MATCH_ROW`.
         """
+        if not self.task.size:
+            return None
         rounds, place, game = (matches[name].astype(np.int64) for name in ("round", "place", "game"))
         repeat, index = np.divmod(rounds, max(1, len(self._in_round)))
         known = (repeat < self._repeats) & (place < self._in_round[index])
@@ -149,7 +155,10 @@ class _Calendar:
         position = repeat * int(self._games.sum()) + self._first_game[row] + game
         if self._limit is not None:
             known &= position < self._limit
-        return np.where(known, position, -1), repeat * len(self.task) + row, row
+        order = np.argsort(position, kind="stable")  # quick where most are in order
+        if not known.all() or (np.diff(position[order]) == 0).any():
+            return None
+        return order, (repeat * len(self.task) + row)[order], row[order]
 
     def seats_fit(self, results: ResultColumns, game: Array, row: Array) -> bool:
         """Return whether the seats of all matches are those of their entrants.

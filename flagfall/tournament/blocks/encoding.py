@@ -128,27 +128,32 @@ def decode_block(data: object) -> Block:
     """
     try:
         block = _DECODER.decode(data)  # type: ignore[arg-type]  # anything may be in a damaged database
-        matches, seats, thinking = block.matches(), block.seats(), block.thinking()
+        is_possible = _is_possible(block)
     except (TypeError, ValueError, RecursionError, msgspec.DecodeError) as error:
         raise BlockError(str(error)) from error
-    fine = (
-        (matches["seats"] >= 0).all()
-        and matches["seats"].sum() == len(seats)
+    if not is_possible:
+        raise BlockError("its rows are impossible")
+    return block
+
+
+def _is_possible(block: Block) -> bool:
+    """Return whether all codes, counts and numbers of the rows are within their bounds."""
+    matches, seats, thinking = block.matches(), block.seats(), block.thinking()
+    counts = [matches[name] for name in MATCH_ROW.names or () if name != "game_score"]
+    counts += [seats[name] for name in SEAT_COUNTERS]
+    return (
+        all((values >= 0).all() for values in counts)
+        and bool(matches["seats"].sum() == len(seats))
         and _within(seats["agent"], 0, len(block.agents))
         and _within(seats["fell"], NOT_DISQUALIFIED, len(block.falls))
         and _within(thinking[:, 0], 0, len(block.agents))
         and _within(thinking[:, 1], 0, 2)
         and _within(thinking[:, 2], 0, MAX_BUCKET + 1)
         and _within(thinking[:, 3], 0, BLOCK_MATCHES * MAX_TURNS + 1)
-        and all((matches[name] >= 0).all() for name in MATCH_ROW.names or () if name != "game_score")
-        and all((seats[name] >= 0).all() for name in SEAT_COUNTERS)
         and not any(
             np.isnan(values).any() for values in (matches["game_score"], seats["score"], seats["reward"])
         )
     )
-    if not fine:
-        raise BlockError("its rows are impossible")
-    return block
 
 
 def _within(values: Array, low: int, end: int) -> bool:

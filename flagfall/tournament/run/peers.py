@@ -20,7 +20,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Any, Final
 
 import attrs
 
@@ -47,15 +47,11 @@ class PeerRefused(FlagfallError):
     """The connected process may not send requests."""
 
 
-class _Socket(Protocol):
-    def getsockopt(self, level: int, option: int, buffersize: int, /) -> bytes: ...
-
-
-def check_peer(connection: _Socket) -> None:
+def check_peer(connection: Any) -> None:
     """Refuse a process of another user, and a descendant of this process.
 
     Args:
-        connection: an accepted connection of a Unix socket.
+        connection: an accepted connection of a Unix socket, with `getsockopt`.
 
     Raises:
         PeerRefused: the message gives the reason.
@@ -80,7 +76,7 @@ def check_peer(connection: _Socket) -> None:
         raise PeerRefused("processes of agents may not control the run")
 
 
-def _open_peer(connection: _Socket, pid: int) -> int:
+def _open_peer(connection: Any, pid: int) -> int:
     """Return a descriptor of the process that connected; it becomes readable when the process ends."""
     try:
         data = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, _DESCRIPTOR.size)

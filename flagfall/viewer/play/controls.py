@@ -152,9 +152,7 @@ def _bits() -> dict[str, Any]:
 def _names(task: Any, count: int, start: int) -> Sequence[str]:
     """Return names of numbered actions as far as the task has them."""
     environment = getattr(getattr(task, "env", None), "unwrapped", None)
-    named = getattr(type(task), "class_action_names", None) or getattr(
-        environment, "get_action_meanings", None
-    )
+    named = getattr(task, "class_action_names", None) or getattr(environment, "get_action_meanings", None)
     names: Sequence[str] = ()
     if named is not None:
         names = [str(name).lower() for name in named()]

@@ -13,6 +13,7 @@ import trio
 
 from flagfall.errors import FlagfallError
 from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.roles import complete_task
 from flagfall.kernel.sinks import Sink
 from flagfall.playing import MatchRequest, Player, play_request
 from flagfall.recording.journal.format import encode
@@ -195,7 +196,7 @@ class PlaySession:
             scheduler, _ = build_scheduler(request.tasks, request.scheduler, request.steps)
         try:
             first = scheduler.next_task()
-            return {"controls": None if first is None else controls_of(first, self._seat)}
+            return {"controls": None if first is None else controls_of(complete_task(first), self._seat)}
         finally:
             scheduler.close()
 

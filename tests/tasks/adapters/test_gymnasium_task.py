@@ -19,8 +19,8 @@ from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.playing import run
 from flagfall.recording.verify import verify
+from flagfall.tasks.adapters.environment_task import SeedIgnoredWarning
 from flagfall.tasks.adapters.gymnasium import GymnasiumTask, make_gymnasium_task
-from flagfall.tasks.adapters.seeding import SeedIgnoredWarning
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.schedulers import SequentialTaskScheduler
@@ -235,7 +235,7 @@ def test_a_match_by_its_text_can_be_built_again(tmp_path: Any):
 # Seeds that do not arrive.
 
 
-@pytest.mark.filterwarnings("always::flagfall.tasks.adapters.seeding.SeedIgnoredWarning")
+@pytest.mark.filterwarnings("always::flagfall.tasks.adapters.environment_task.SeedIgnoredWarning")
 def test_an_environment_that_ignores_its_seed_is_reported(tmp_path: Any):
     task = GymnasiumTask(Unseeded())
     with pytest.warns(SeedIgnoredWarning, match="^gym:Unseeded: the environment ignores its seed") as told:

@@ -17,13 +17,13 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.playing import run
 from flagfall.recording.verify import verify
+from flagfall.tasks.adapters.environment_task import SeedIgnoredWarning
 from flagfall.tasks.adapters.pettingzoo import (
     AECTask,
     ParallelTask,
     make_pettingzoo_task,
     pettingzoo_task,
 )
-from flagfall.tasks.adapters.seeding import SeedIgnoredWarning
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.schedulers import SequentialTaskScheduler
@@ -330,7 +330,7 @@ def test_the_dead_who_do_not_leave_hang_nobody():
 # Seeds, and what cannot be.
 
 
-@pytest.mark.filterwarnings("always::flagfall.tasks.adapters.seeding.SeedIgnoredWarning")
+@pytest.mark.filterwarnings("always::flagfall.tasks.adapters.environment_task.SeedIgnoredWarning")
 def test_an_environment_that_ignores_its_seed_is_reported(tmp_path: Any):
     class Unseeded(Hunt):
         made = 0

@@ -14,9 +14,8 @@ from flagfall.tasks.vgdl.engine.lifecycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.rendering.icon_words import ICONS, ROLES
+from flagfall.tasks.vgdl.rendering.icons import load_icons
 from flagfall.tasks.vgdl.rendering.painter import Painter
-from flagfall.tasks.vgdl.rendering.sdf_pen import Pen
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet, choose_drawing
 from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesView
@@ -166,20 +165,17 @@ def test_a_parent_of_which_there_are_sprites_is_seen() -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.sampled_from([(1, 0), (-1, 0), (0, 1), (0, -1)]))
 def test_every_drawing_has_every_size(width, height, facing) -> None:
-    for _, icon, colour in ICONS:
-        pen = Pen(width, height, facing)
-        icon(pen, colour)
-        picture = pen.picture()
+    for icon in load_icons().values():
+        picture = icon.draw(width, height, icon.colour, facing)
         assert (picture.shape, picture.dtype.name) == ((height, width, 4), "uint8")
         assert min(width, height) < 4 or picture[..., 3].max() > 100  # something is to be seen
 
 
-def test_a_turned_pen_draws_the_same_thing_turned() -> None:
-    pictures = {}
-    for facing in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-        pen = Pen(12, 12, facing)
-        pen.polygon([(0.2, -0.5), (0.9, 0.0), (0.2, 0.5)], (255, 0, 0))  # the same above and below
-        pictures[facing] = pen.picture()
+def test_an_icon_that_turns_is_the_same_thing_turned() -> None:
+    ship = load_icons()["ship"]  # the same above and below
+    pictures = {
+        facing: ship.draw(12, 12, (255, 0, 0), facing) for facing in ((1, 0), (-1, 0), (0, 1), (0, -1))
+    }
     right = pictures[1, 0]
     assert (pictures[-1, 0] == right[:, ::-1]).all()
     assert (pictures[0, 1] == right.transpose(1, 0, 2)).all()
@@ -189,7 +185,7 @@ def test_a_turned_pen_draws_the_same_thing_turned() -> None:
 def drawing_of(line: str) -> tuple[str, tuple[int, int, int]]:
     game = read_game(f"BasicGame\n  SpriteSet\n    {line}\n", "one.txt")
     drawing = choose_drawing(game.types[-1])
-    return drawing.icon.__name__, drawing.colour
+    return drawing.icon.name, drawing.colour
 
 
 @pytest.mark.parametrize(
@@ -222,7 +218,9 @@ def test_the_games_colour_counts_and_a_classes_own_does_not() -> None:
 
 
 def test_every_role_has_a_drawing() -> None:
-    assert {"avatar", "npc", "missile", "portal", "resource", "flicker", "static"} <= ROLES.keys()
+    assert {"avatar", "npc", "missile", "portal", "resource", "flicker", "static"} <= {
+        icon.role for icon in load_icons().values()
+    }
 
 
 # Texts.

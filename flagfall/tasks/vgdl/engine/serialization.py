@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ["dump", "load", "state_key"]
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -155,7 +154,7 @@ def _rebuild(game: Game, state: dict[str, Any]) -> Play:
         play.grid.enter_first(sprite)
         play.work.used = 0  # the limit is for cycles
     play.touched = set(living)
-    play.moved = set(_displaced(living))
+    play.moved = {sprite for sprite in living if (sprite.x, sprite.y) != (sprite.last_x, sprite.last_y)}
     play.idle = [everyone[number] for number in state["stale"]]
     play.disabled = [everyone[number] for number in state["disabled"]]
     play.avatar = everyone.get(state["avatar"])
@@ -182,7 +181,3 @@ def _sprite(game: Game, row: list[Any]) -> Sprite:
     sprite.cells = ()
     sprite.products = tuple(sprite.products)
     return sprite
-
-
-def _displaced(sprites: Iterable[Sprite]) -> Iterable[Sprite]:
-    return (sprite for sprite in sprites if sprite.x != sprite.last_x or sprite.y != sprite.last_y)

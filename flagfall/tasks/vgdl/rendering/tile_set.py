@@ -9,15 +9,14 @@ from __future__ import annotations
 __all__ = ["Drawing", "TileSet", "choose_drawing"]
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import numpy as np
 
 from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
-from flagfall.tasks.vgdl.rendering.icon_words import CREATURES, ICONS, LOOKING, ROLES, TURNING
-from flagfall.tasks.vgdl.rendering.icons import Icon
-from flagfall.tasks.vgdl.rendering.sdf_pen import Colour, Pen, mixed
+from flagfall.tasks.vgdl.rendering.icons import Colour, Icon, load_icons, mixed
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -33,7 +32,15 @@ _GREY: Final[Colour] = (128, 128, 128)
 _SOFTENED: Final = 0.2
 # Games give pure colours, such as (0, 0, 255): mixed with this share of grey, they can be shaded.
 
-_WORDS: Final = {word: (icon, colour) for words, icon, colour in ICONS for word in words.split()}
+_CREATURES: Final[tuple[Colour, ...]] = (
+    (222, 70, 62),
+    (150, 200, 90),
+    (236, 160, 60),
+    (170, 110, 214),
+    (80, 180, 190),
+)
+# Colours of creatures without a colour of their own, by type.
+
 _LEAST_LETTERS: Final = 3
 _OPAQUE: Final = 255
 
@@ -54,15 +61,21 @@ def choose_drawing(sprite_type: SpriteType) -> Drawing:
     """
     role = _role(sprite_type)
     given = _given_colour(sprite_type)
-    creature = CREATURES[sprite_type.id % len(CREATURES)]
+    by_word, by_role = _icons_by_word(), {icon.role: icon for icon in load_icons().values()}
     if role == "avatar":
-        return Drawing(ROLES[role], given or (88, 148, 232))
-    called = [_WORDS[word] for text in _texts(sprite_type) for word in _words(text) if word in _WORDS]
-    special = [(icon, colour) for icon, colour in called if icon is not ROLES["npc"]]
+        return Drawing(by_role[role], given or by_role[role].colour)
+    called = [by_word[word] for text in _texts(sprite_type) for word in _words(text) if word in by_word]
+    special = [icon for icon in called if icon is not by_role["npc"]]
     if special or (called and role != "npc"):
-        icon, default = (special or called)[0]
-        return Drawing(icon, given or default)
-    return Drawing(ROLES["npc" if called else role], given or creature)
+        icon = (special or called)[0]
+        return Drawing(icon, given or icon.colour)
+    creature = _CREATURES[sprite_type.id % len(_CREATURES)]
+    return Drawing(by_role["npc" if called else role], given or creature)
+
+
+@cache
+def _icons_by_word() -> dict[str, Icon]:
+    return {word: icon for icon in load_icons().values() for word in icon.words}
 
 
 def _texts(sprite_type: SpriteType) -> tuple[str, str]:
@@ -96,7 +109,7 @@ def _words(text: str) -> list[str]:
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)]
     words += [word.removesuffix("s") for word in words]
     whole = text.lower()
-    inside = [word for word in _WORDS if len(word) > _LEAST_LETTERS and word in whole]
+    inside = [word for word in _icons_by_word() if len(word) > _LEAST_LETTERS and word in whole]
     return words + sorted(inside, key=lambda word: (whole.rindex(word) + len(word), len(word)), reverse=True)
 
 
@@ -138,7 +151,7 @@ class TileSet:
             type_id: the type.
         """
         icon = self._drawing(type_id).icon
-        return icon in TURNING or icon in LOOKING
+        return icon.turns or icon.looks
 
     def _drawing(self, type_id: int) -> Drawing:
         drawing = self._drawings.get(type_id)
@@ -148,9 +161,7 @@ class TileSet:
 
     def _draw(self, type_id: int, width: int, height: int, facing: tuple[int, int]) -> Tile:
         drawing = self._drawing(type_id)
-        pen = Pen(width, height, facing, turns=drawing.icon in TURNING)
-        drawing.icon(pen, drawing.colour)
-        return Tile.of(pen.picture())
+        return Tile.of(drawing.icon.draw(width, height, drawing.colour, facing))
 
 
 @attrs.frozen(eq=False)

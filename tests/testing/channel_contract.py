@@ -1,4 +1,4 @@
-"""`check_channel`: the contract of the channel between a referee and an agent, as a check to run on your own.
+"""`check_channel`: the contract of the channel between a referee and an agent.
 
     async def test_my_channel_keeps_the_contract():
         await check_channel(MyChannel)
@@ -9,51 +9,22 @@ rule that is broken, or never ends, is an `AssertionError` that says which it is
 
 from __future__ import annotations
 
-__all__ = ["RULES", "ChannelOpener", "Replies", "TurnChannelLike", "check_channel"]
+__all__ = ["RULES", "ChannelOpener", "Replies", "check_channel"]
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final, Protocol, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import trio
 from trio.testing import assert_checkpoints, wait_all_tasks_blocked
 
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES, ReplyHandler
-
-
-class TurnChannelLike(Protocol):
-    """Interface under test, that of `flagfall.kernel.channels.turn_channel.TurnChannel`."""
-
-    def send_nowait(self, envelope: Envelope) -> None:
-        """Send an envelope in place of one that was not taken yet."""
-
-    def retract(self) -> None:
-        """Take back what was not taken."""
-
-    def close(self) -> None:
-        """Send no more."""
-
-    async def aclose(self) -> None:
-        """Close with a checkpoint."""
-
-    def receive_nowait(self) -> Envelope:
-        """Take the envelope that waits."""
-
-    async def receive(self) -> Envelope:
-        """Take the newest envelope; wait until there is one."""
-
-    def reply(self, action: Any = None, number: int | None = None) -> None:
-        """Answer the envelope that was taken last."""
-
-    def __aiter__(self) -> Self: ...
-    async def __anext__(self) -> Envelope: ...
-
+from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES, ReplyHandler, TurnChannel
 
 ChannelOpener: TypeAlias = Callable[[ReplyHandler], Any]
-"""Opens a channel, a `TurnChannelLike`, whose replies go to a handler."""
+"""Opens a channel with the interface of `TurnChannel`, whose replies go to a handler."""
 
-Open: TypeAlias = Callable[[ReplyHandler], TurnChannelLike]
+Open: TypeAlias = Callable[[ReplyHandler], TurnChannel]
 
 PATIENCE_S: Final = 10.0
 """Maximum duration of one rule. All of them take some milliseconds; the rest is for a busy machine."""
@@ -123,7 +94,7 @@ def _raises(error: type[Exception], what: str) -> Iterator[None]:
     raise AssertionError(f"{what} must raise {error.__name__}")
 
 
-async def _receive(channel: TurnChannelLike, log: list[Any]) -> None:
+async def _receive(channel: TurnChannel, log: list[Any]) -> None:
     """Receive, and log the number, or the name of the error."""
     try:
         log.append((await channel.receive()).number)

@@ -1,0 +1,115 @@
+"""What the tasks around environments of Gymnasium and PettingZoo have in common."""
+
+from __future__ import annotations
+
+__all__ = ["EnvironmentTask", "SeedIgnoredWarning", "finite_reward"]
+
+import warnings
+from collections.abc import Callable
+from math import isfinite, nan
+from typing import Any, Final, TypeVar
+
+from flagfall.errors import HostFault, UsageError
+from flagfall.kernel.channels.arrays import json_encoder
+from flagfall.tasks.rendering import ENVIRONMENT_MODES
+from flagfall.tasks.task import Task
+
+_IGNORES_SEED: Final = "the environment ignores its seed: two resets with the same one did not show the same"
+
+_SEEDS: Final = 2**31
+"""Number of seeds that every environment accepts: some pass them to C libraries as an `int`."""
+
+_encode = json_encoder().encode
+_T = TypeVar("_T")
+
+
+class SeedIgnoredWarning(UserWarning):
+    """Two resets of an environment with the same seed gave different observations."""
+
+
+class EnvironmentTask(Task):
+    """A task around a foreign environment.
+
+    Args:
+        env: the environment; the task closes it.
+        id: the text from which the task can be made again.
+        action_mask: show the masks of actions.
+
+    Raises:
+        UsageError: `action_mask` is not a boolean.
+    """
+
+    def __init__(self, env: Any, id: str, action_mask: object) -> None:  # noqa: A002 - as everywhere
+        self.id: str = id
+        super().__init__(env)
+        if not isinstance(action_mask, bool):
+            raise UsageError(f"{id}: action_mask={action_mask!r}: write true or false")
+        self._shows_mask = action_mask
+        self._probed = False
+
+    def _started(self, start: Callable[[int], _T], seed: int, seen: Callable[[_T], Any]) -> _T:
+        """Reset the environment; at first twice, to check that it follows its seed.
+
+        Args:
+            start: resets it with a seed.
+            seed: the seed of the task.
+            seen: returns the observations in what `start` returns.
+        """
+        begun = start(seed % _SEEDS)
+        if not self._probed:
+            self._probed = True
+            first = _encode(seen(begun))
+            begun = start(seed % _SEEDS)
+            if _encode(seen(begun)) != first:
+                self.not_repeatable = _IGNORES_SEED
+                warnings.warn(f"{self.id}: {_IGNORES_SEED}", SeedIgnoredWarning, stacklevel=2)
+        return begun
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics of every task, and `ignores_seed` if the environment does."""
+        return super().metrics() | ({"ignores_seed": True} if self.not_repeatable else {})
+
+    def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
+        """Render the environment.
+
+        Args:
+            mode: `rgb`, `ansi` or another mode of the environment.
+            args: see `Task.render`.
+            kwargs: see `Task.render`.
+
+        Raises:
+            NotImplementedError: the environment was not made with this render mode.
+        """
+        made_with = getattr(self.env, "render_mode", None)
+        if made_with is None or ENVIRONMENT_MODES.get(mode, mode) != made_with:
+            return super().render(mode, *args, **kwargs)
+        return self.env.render()
+
+    def close(self) -> None:
+        """Close the environment.
+
+        Raises:
+            HostFault: closing it failed.
+        """
+        try:
+            self.env.close()
+        except Exception as error:
+            raise HostFault(f"{self.id} cannot be closed: {type(error).__name__}: {error}") from error
+
+
+def finite_reward(reward: Any) -> float:
+    """Return a reward as a number.
+
+    Args:
+        reward: the value returned by an environment.
+
+    Raises:
+        ValueError: it is not a finite number, so it can be neither summed nor recorded.
+    """
+    try:
+        number = nan if getattr(reward, "ndim", 0) else float(reward)  # numpy 2.0 would convert arrays of one
+    except (TypeError, ValueError):
+        number = nan
+    if not isfinite(number):
+        raise ValueError(f"its reward is {reward!r}; rewards are finite numbers")
+    return number
