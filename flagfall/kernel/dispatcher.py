@@ -129,14 +129,14 @@ class EventDispatcher:
             held.clear()
             self._give(self._takers, turns)
 
-    def note(self, incident: Incident) -> None:
+    def add_incident(self, incident: Incident) -> None:
         """Record an incident, at its place."""
         if self._solo:
             self.dispatch(incident)
         elif self.has_sinks:
             self._incidents.append(incident)
 
-    def add(self, record: TurnPlayed, *, held: bool) -> None:
+    def add_turn(self, record: TurnPlayed, *, held: bool) -> None:
         """Record a turn of one seat; of several seats when the turn is complete.
 
         Args:

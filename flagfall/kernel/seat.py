@@ -14,9 +14,9 @@ Rule 6: time lost to others is not charged. If a turn seems late on a host that 
 
 from __future__ import annotations
 
-__all__ = ["Referee", "Reply", "Seat"]
+__all__ = ["Reply", "Seat"]
 
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from flagfall.errors import AgentFault
     from flagfall.kernel.channels.envelope import Envelope
+    from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces
     from flagfall.timing import Budget, ElapsedTimer, NowNs, TimeControl, Timekeeper
@@ -46,53 +47,6 @@ MAX_DETAIL_CHARS: Final = 4_000
 
 UNDER_WAY_NS: Final = 500_000
 """Wait for an answer that is being delivered, before looking again; the loop receives it on its arrival."""
-
-
-class Referee(Protocol):
-    """The referee as a seat needs it; implemented in `flagfall.kernel.referee.state_machine`.
-
-    Its methods report the events of a seat. They never block and never raise, and may post the next turn to
-    the seat before they return.
-    """
-
-    result_until_ns: int
-    """Time until which agents may answer a result in any case; 0 for none."""
-
-    @property
-    def abortable(self) -> bool:
-        """Return whether the episode can be aborted by an action."""
-
-    def is_paced(self, phase: Phase) -> bool:
-        """Return whether the world waits for the tick in this phase, and not for the agent."""
-
-    def has_asked(self, number: int) -> bool:
-        """Return whether there was an envelope of this number."""
-
-    def replied(
-        self,
-        seat: Seat,
-        envelope: Envelope,
-        action: Any,
-        now_ns: int,
-        spent_ns: int,
-        credit_ns: int,
-        verdict: Verdict,
-    ) -> None:
-        """Take the reply to what is open."""
-
-    def replied_stale(self, seat: Seat, envelope: Envelope, action: Any, now_ns: int, spent_ns: int) -> None:
-        """Take the reply to what is not open any more."""
-
-    def dropped(self, seat: Seat, number: int, why: Literal["stale", "double", "unasked"]) -> None:
-        """Take note of a reply that answers no envelope that was taken."""
-
-    def deadline(
-        self, seat: Seat, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
-    ) -> None:
-        """Take note that the time of the open turn is over."""
-
-    def disqualified(self, seat: Seat, reason: str, detail: str = "") -> None:
-        """Take note that the seat must be disqualified."""
 
 
 class Reply(Protocol):
@@ -316,7 +270,7 @@ class Seat:
         for another without an answer, the clock of that turn goes on.
         """
         channel, clock = self._channel, self.clock
-        if channel.waiting is None and channel.open is not None:
+        if channel.waiting is None and channel.open_envelope is not None:
             return
         if channel.waiting is not None and clock.started_ns is not None:
             now_ns = self.now()
@@ -385,7 +339,7 @@ class Seat:
         channel, clock = self._channel, self.clock
         if channel.closed or clock.busy_since_ns is None:
             return
-        taken, is_open = channel.taken, channel.open
+        taken, is_open = channel.taken, channel.open_envelope
         if (
             clock.agent_times is not None
             and taken is not None

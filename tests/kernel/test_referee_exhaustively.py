@@ -393,7 +393,7 @@ class _StaleChannel(TurnChannel):
 
     def reply(self, action: Any = None, number: int | None = None) -> None:
         if self.taken is not None and not self.closed:
-            self.open = self.taken
+            self.open_envelope = self.taken
         super().reply(action, number)
 
 

@@ -60,7 +60,7 @@ class ForgetsTheWoken(TurnChannel):
 
 class PlaysStale(TurnChannel):
     def reply(self, action: Any = None, number: int | None = None) -> None:
-        self.open = self.taken
+        self.open_envelope = self.taken
         super().reply(action, number)
 
 

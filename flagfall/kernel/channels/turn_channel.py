@@ -72,7 +72,7 @@ class TurnChannel:
     Attributes:
         waiting: the envelope that was sent and not taken yet.
         taken: the envelope that the receiver took last, until it is answered.
-        open: the newest envelope, until it is answered or retracted.
+        open_envelope: the newest envelope, until it is answered or retracted.
         last_answered: the number of the envelope that was answered last.
         closed: no more envelopes come.
     """
@@ -84,7 +84,7 @@ class TurnChannel:
         "_receiver",
         "closed",
         "last_answered",
-        "open",
+        "open_envelope",
         "taken",
         "waiting",
     )
@@ -93,7 +93,7 @@ class TurnChannel:
         self._handler: ReplyHandler = handler
         self.waiting: Envelope | None = None
         self.taken: Envelope | None = None
-        self.open: Envelope | None = None
+        self.open_envelope: Envelope | None = None
         self.last_answered: int | None = None
         self.closed: bool = False
         # A task is in `receive_next`; and it is parked there.
@@ -111,13 +111,13 @@ class TurnChannel:
         """
         if self.closed:
             raise trio.ClosedResourceError
-        self.waiting = self.open = envelope
+        self.waiting = self.open_envelope = envelope
         if self._receiver is not None:
             self._wake_receiver()
 
     def retract(self) -> None:
         """Take back an envelope that was not taken; a reply to the open envelope will be stale."""
-        self.waiting = self.open = None
+        self.waiting = self.open_envelope = None
 
     def close(self) -> None:
         """Close: a waiting envelope is retracted, and `receive` ends. Closing again does nothing."""
@@ -220,8 +220,8 @@ class TurnChannel:
             return
         self.taken = None
         self.last_answered = taken.number
-        if taken is self.open:
-            self.open = None
+        if taken is self.open_envelope:
+            self.open_envelope = None
             self._handler.answered(taken, action)
         else:
             self._handler.answered_stale(taken, action)

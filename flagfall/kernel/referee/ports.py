@@ -1,8 +1,8 @@
-"""Protocols of a seat and of the ticks as the referee needs them, so that it imports neither."""
+"""Protocol of a seat as the referee needs it: the seat imports the referee, and not the other way round."""
 
 from __future__ import annotations
 
-__all__ = ["PacePort", "SeatPort"]
+__all__ = ["SeatPort"]
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -43,13 +43,3 @@ class SeatPort(Protocol):
 
     def disqualify(self, reason: str, detail: str) -> str:
         """Close the seat for good; return the reason, which the seat may replace by a more exact one."""
-
-
-class PacePort(Protocol):
-    """The ticks of a match at real-time pace; implemented in `flagfall.kernel.referee.pace`."""
-
-    def start_turn(self, now_ns: int) -> None:
-        """Set the tick that ends a turn."""
-
-    def stop(self) -> None:
-        """Stop ticking until the next turn starts."""

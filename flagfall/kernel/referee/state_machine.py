@@ -33,7 +33,8 @@ from flagfall.kernel.safe_values import to_recordable
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
-    from flagfall.kernel.referee.ports import PacePort, SeatPort
+    from flagfall.kernel.referee.pace import Pace
+    from flagfall.kernel.referee.ports import SeatPort
     from flagfall.kernel.roles import TaskRole
     from flagfall.timing import NowNs
     from flagfall.timing.phases import Phase
@@ -78,7 +79,7 @@ class Referee:
         self.stopped: Stop | None = None
         self.play_until_ns: int = NEVER_NS
         self.result_until_ns: int = 0
-        self.pace: PacePort | None = None
+        self.pace: Pace | None = None
         self.on_disqualified: Callable[[int], None] = lambda _seat: None
         self.on_result: Callable[[], None] = lambda: None
         self.find_blocker: Callable[[], int | None] = lambda: None
@@ -235,7 +236,8 @@ class Referee:
         """Count and record a reply that answers no open turn."""
         seat.stats.dropped += 1
         if seat.stats.dropped <= MAX_DROPPED_RECORDS:
-            self._dispatcher.note(ReplyDropped(self._now() - self._origin_ns, seat.number, number, why))
+            at_ns = self._now() - self._origin_ns
+            self._dispatcher.add_incident(ReplyDropped(at_ns, seat.number, number, why))
 
     def deadline(
         self, seat: SeatPort, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
@@ -264,7 +266,7 @@ class Referee:
         if reason == "late":
             seat.stats.late += 1
         event = SeatDisqualified(now_ns - self._origin_ns, seat.number, reason, seat.reason_detail)
-        self._dispatcher.note(event)
+        self._dispatcher.add_incident(event)
         self.on_disqualified(seat.number)
         if not is_waited_for:
             return
@@ -443,7 +445,7 @@ class Referee:
             seat.charge("act", spent_ns)
         if credit_ns:
             stats.credit_ns += credit_ns
-            self._dispatcher.note(StallSeen(now_ns - self._origin_ns, credit_ns, self.find_blocker()))
+            self._dispatcher.add_incident(StallSeen(now_ns - self._origin_ns, credit_ns, self.find_blocker()))
         held = self.held
         if held is not None:
             numbers = type(action) is type(self._observation) is int
@@ -458,7 +460,8 @@ class Referee:
         if self._is_watched or (held is None and self._is_recorded):
             (shown, paid), at_ns, place = self._share_of(seat), now_ns - self._origin_ns, seat.number
             rest = (action, spent_ns, place, verdict, credit_ns, answers, refused, legal)
-            self._dispatcher.add(TurnPlayed(at_ns, self.turns, shown, paid, *rest), held=held is not None)
+            record = TurnPlayed(at_ns, self.turns, shown, paid, *rest)
+            self._dispatcher.add_turn(record, held=held is not None)
         self._answers[seat.number] = action
         self._missing -= 1
         if self._missing == 0:
