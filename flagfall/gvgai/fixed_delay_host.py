@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flagfall.agents.agent import AdaptedAgent
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.hosting import Briefing
-    from flagfall.kernel.seat import Seat
+    from flagfall.kernel.seat import HostSeat
 
 _NS = 1_000_000_000
 
@@ -34,7 +34,7 @@ class FixedDelayHost(LoopHost):
         super().__init__(agent, name)
         self._seconds = think_ns / _NS
 
-    async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
+    async def _start(self, seat: HostSeat, briefing: Briefing) -> AdaptedAgent:
         played = await super()._start(seat, briefing)
 
         async def answer(envelope: Envelope) -> Any:

@@ -42,7 +42,7 @@ from flagfall.kernel.requests import (
 from flagfall.kernel.roles import SchedulerRole, TaskRole, is_task
 from flagfall.kernel.scheduling import Scheduling
 from flagfall.kernel.script import match_script
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
@@ -454,7 +454,7 @@ class Environment:
             elapsed_ns=self._keeper.now() - self._origin_ns,
         )
 
-    def _lost_by(self, seat: Seat, reason: str) -> str | None:
+    def _lost_by(self, seat: HostSeat, reason: str) -> str | None:
         """Return why a seat loses the match: not by what broke when all turns were over."""
         missed = seat.stats.absent or seat.stats.is_cut
         is_decided = reason in {"finished", "steps"} and not missed and seat.disqualified != "late"

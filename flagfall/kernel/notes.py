@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flagfall.events import TurnPlayed
     from flagfall.kernel.dispatcher import EventDispatcher
     from flagfall.kernel.referee.state_machine import Referee
-    from flagfall.kernel.seat import Seat
+    from flagfall.kernel.seat import HostSeat
 
 MAX_NOTE_BYTES: Final = 16 * 1024
 """Maximum size of a note as JSON: a prompt of four pages and its answer."""
@@ -61,7 +61,7 @@ class TurnNotes:
         self._waiting: dict[int, Any] = {}
         self._bytes: dict[int, int] = {}
 
-    def take(self, seat: Seat, value: Any) -> None:
+    def take(self, seat: HostSeat, value: Any) -> None:
         """Take a note for the turn of a seat that is settled next.
 
         Args:

@@ -13,7 +13,7 @@ import trio
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.hosting import AgentHost, Briefing
 from flagfall.kernel.referee.state_machine import Referee
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper
@@ -75,7 +75,9 @@ class Seating:
         self._scopes: list[trio.CancelScope | None] = [None] * len(hosts)
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
-        self.seats: list[Seat] = [Seat(number, control, keeper, referee) for number in range(len(hosts))]
+        self.seats: list[HostSeat] = [
+            HostSeat(number, control, keeper, referee) for number in range(len(hosts))
+        ]
         referee.seat_all(self.seats)
         referee.on_disqualified = self._stop_agent
         referee.find_blocker = self._find_blocker
@@ -116,7 +118,7 @@ class Seating:
             with trio.move_on_after(CLOSE_SECONDS):
                 await self._agents_gone.wait()
 
-    async def _run(self, seat: Seat, host: AgentHost) -> None:
+    async def _run(self, seat: HostSeat, host: AgentHost) -> None:
         """Run one agent; whatever it does, only its own seat is disqualified."""
         task = trio.lowlevel.current_task()
         self._ledger.register(task, seat.clock)
@@ -138,7 +140,7 @@ class Seating:
             if passing is not None:
                 raise passing from None
         else:
-            if not seat.closed:
+            if not seat.is_closed():
                 self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
         finally:
             self._ledger.forget(task)
@@ -146,14 +148,14 @@ class Seating:
             if self._agents_left == 0 and self._agents_gone is not None:
                 self._agents_gone.set()
 
-    def _briefing(self, seat: Seat) -> Briefing:
+    def _briefing(self, seat: HostSeat) -> Briefing:
         return Briefing(
             seat.number,
             len(self._hosts),
             derive_seed(self._seed, "seat", seat.number),
             self._control_text,
             seat.look_up_spaces,
-            seat.note,
+            seat.agent.note,
         )
 
     def _stop_agent(self, number: int) -> None:

@@ -28,7 +28,6 @@ from flagfall.timing.budget import Budget, is_late
 from flagfall.timing.callbacks import ignore
 from flagfall.timing.deadlines import Deadline
 from flagfall.timing.durations import NEVER_NS
-from flagfall.timing.elapsed_timer import ElapsedTimer
 from flagfall.timing.grace import GRACE_NS, Grace
 from flagfall.timing.stalls import STALL_NS, Place
 
@@ -188,7 +187,6 @@ class TurnClock(Deadline):
         super().__init__(rank)
         self.budget: Budget = Budget(control)
         self.is_flat: bool = self.budget.flat
-        self.timer: ElapsedTimer = ElapsedTimer(keeper.now)
         self.grace: Grace = Grace()
         self.cpu_clock: NowNs | None = None
         self.place: Place = "loop"
@@ -219,6 +217,26 @@ class TurnClock(Deadline):
         self._overrun_hard_ns: int | None = None
         self.is_overrun: bool = False
 
+    # Set by the host of the agent.
+
+    def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
+        """Judge an agent in a thread by its own times; delays of the loop are not the agent's.
+
+        Args:
+            agent_times: as the attribute.
+        """
+        self.agent_times = agent_times
+        self.place = "thread"
+
+    def use_arrivals(self, answer_age: Callable[[], int | None]) -> None:
+        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them.
+
+        Args:
+            answer_age: as the attribute.
+        """
+        self.answer_age = answer_age
+        self.place = "outside"
+
     # The limits.
 
     def set_limits(self, phase: Phase, *, paced: bool = False, extended_until_ns: int = 0) -> None:
@@ -237,7 +255,6 @@ class TurnClock(Deadline):
             self.limit_ns = max(self.limit_ns, extended_until_ns - self._now())
             self._hard_ns = max(self._hard_ns, self.limit_ns)
         self._first_ns = min(self.limit_ns, self._hard_ns)
-        self.timer.limit_ns = self.limit_ns
 
     @property
     def limits(self) -> Limits:

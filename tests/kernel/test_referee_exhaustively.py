@@ -24,7 +24,7 @@ from flagfall.kernel.dispatcher import EventDispatcher
 from flagfall.kernel.referee.pace import Pace
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import PhaseRequest, Stop
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.stalls import NO_COST, StallLedger
@@ -87,14 +87,14 @@ class World:
         if paced:
             self.referee.pace = Pace(TICK_NS, self.deadlines, shape.seats, self.referee.tick)
         self.dispatcher = dispatcher
-        self.seats = [Seat(number, CONTROL, keeper, self.referee) for number in range(shape.seats)]
+        self.seats = [HostSeat(number, CONTROL, keeper, self.referee) for number in range(shape.seats)]
         self.referee.seat_all(self.seats)
         self.players = tuple(f"player_{number}" for number in range(shape.seats))
         self.task: Any = SimpleNamespace(players=self.players, nil_action=NIL, is_legal=lambda _action: True)
         self.turn_of_task = 0
         self.phase = "start"
         for seat in self.seats:
-            seat.wants = frozenset({"act", "result"})
+            seat.agent.wants = frozenset({"act", "result"})
         self.referee.set_task(self.task)
         if shape.kind == "actor":
             self.ask()
@@ -202,21 +202,21 @@ class World:
                     self.left[number] = self.works_on[number]
                 self.take(seat)
             elif what == "reply":
-                seat.reply(self.works_on.pop(number))
+                seat.agent.reply(self.works_on.pop(number))
             elif what == "reply to an older one":
                 action = self.left.pop(number)
-                seat.reply(action, action[0])
+                seat.agent.reply(action, action[0])
             elif what == "reply to nothing":
-                seat.reply(number, self.referee.turns)
+                seat.agent.reply(number, self.referee.turns)
             else:
                 self.referee.disqualified(seat, "crashed")
         self.go_on()
         self.check()
 
-    def take(self, seat: Seat) -> None:
+    def take(self, seat: HostSeat) -> None:
         """Let the agent take the turn that lies ready, which needs no event loop."""
         try:
-            seat.turn().send(None)
+            seat.agent.turn().send(None)
         except StopIteration as taken:  # `pytest.raises` would take a tenth of this test's time
             self.works_on[seat.number] = (taken.value.number, seat.number, self.withdrawn)
         else:
@@ -235,7 +235,7 @@ class World:
         for seat in self.seats:
             if seat.number in self.out:
                 assert seat.disqualified is not None, f"seat {seat.number} came back"
-                assert seat.closed
+                assert seat.agent.closed
                 assert seat._channel.waiting is None, f"seat {seat.number} is asked, and it is out"
         assert self.referee._missing >= 0, "a turn is settled again"
         asked_or_over = self.over or self.referee.is_complete or self.referee._missing
@@ -417,6 +417,6 @@ def test_a_planted_fault_is_found(shape: Shape, referee: type[Referee]):
 
 
 def test_a_channel_that_takes_a_stale_answer_for_the_open_turn_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("flagfall.kernel.seat.TurnChannel", _StaleChannel)
+    monkeypatch.setattr("flagfall.kernel.seat.open_turn_channel", _StaleChannel._create)
     with pytest.raises(AssertionError):
         explore(Shape(1, "script", 6))

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.outcomes import SeatStats
-    from flagfall.timing.phases import Phase
+    from flagfall.timing import Budget
 
 
 class SeatPort(Protocol):
-    """A seat as the referee needs it; implemented in `flagfall.kernel.seat`."""
+    """A seat as the referee needs it; implemented by `flagfall.kernel.seat.HostSeat`."""
 
     number: int
     stats: SeatStats
-    wants: frozenset[str]
     disqualified: str | None
     reason_detail: str
-    is_metered: bool
+    budget: Budget
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """Return the phases that the agent wants to be asked in."""
 
     @property
     def limit_ns(self) -> int:
@@ -28,9 +31,6 @@ class SeatPort(Protocol):
 
     def post(self, envelope: Envelope, now_ns: int) -> None:
         """Send a request to the agent."""
-
-    def charge(self, phase: Phase, spent_ns: int) -> None:
-        """Book the time that one phase took."""
 
     def expire(self) -> None:
         """End the open request, which was judged."""

@@ -402,7 +402,7 @@ class Referee:
         if verdict != ON_TIME:
             self.disqualified(seat, "late", f"`{phase}` took {spent_ns / 1e6:.1f} ms")
             return
-        seat.charge(phase, spent_ns)
+        seat.budget.charge(phase, spent_ns)
         if phase == "start":
             seat.stats.start_ns = spent_ns
         self._answers[seat.number] = to_recordable(answer)
@@ -441,8 +441,8 @@ class Referee:
         stats.think_ns += spent_ns
         if spent_ns > stats.think_max_ns:  # noqa: PLR1730 - a call of max costs five comparisons
             stats.think_max_ns = spent_ns
-        if seat.is_metered:
-            seat.charge("act", spent_ns)
+        if not seat.budget.flat:
+            seat.budget.charge("act", spent_ns)
         if credit_ns:
             stats.credit_ns += credit_ns
             self._dispatcher.add_incident(StallSeen(now_ns - self._origin_ns, credit_ns, self.find_blocker()))
