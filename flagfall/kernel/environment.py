@@ -120,7 +120,7 @@ class Environment:
             self._referee,
             self._void_for,
         )
-        self._notes = TurnNotes(self._dispatcher, self._referee)
+        self._notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
             seat.keep_note = self._notes.take
             self._deadlines.append(seat.clock)
@@ -286,7 +286,8 @@ class Environment:
         return await run_actor(task, ActorTurns(self._play_turn, request.owed))
 
     async def _play_turn(self, observation: Any, reward: Any) -> Actions:
-        if self._referee.end_pause():
+        if self._dispatcher.is_pause_asked:
+            self._dispatcher.is_pause_asked = False
             await self._drain()
         return await self._turns.ask(observation, reward)
 
@@ -351,7 +352,7 @@ class Environment:
         """Prepare the sinks; where one refuses, or fails, none of them gets anything of the match."""
         try:
             for sink in self._writers:
-                sink.attach(self._referee.pause, self._keeper.real_work)
+                sink.attach(self._dispatcher.ask_for_pause, self._keeper.real_work)
         except UsageError:
             raise
         except Exception as error:

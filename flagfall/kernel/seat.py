@@ -207,6 +207,11 @@ class HostSeat:
         """Return the phases that the agent wants to be asked in."""
         return self.agent.wants
 
+    @property
+    def held_up_loop(self) -> bool:
+        """Return whether it was this seat's agent that held up the event loop last."""
+        return self.clock.held_up_loop
+
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
         return None if self.task is None else spaces_of(self.task, self.number)

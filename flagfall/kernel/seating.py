@@ -80,7 +80,6 @@ class Seating:
         ]
         referee.seat_all(self.seats)
         referee.on_disqualified = self._stop_agent
-        referee.find_blocker = self._find_blocker
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start the agents in a nursery."""
@@ -162,10 +161,6 @@ class Seating:
         scope = self._scopes[number]
         if scope is not None:
             scope.cancel()
-
-    def _find_blocker(self) -> int | None:
-        last = self._ledger.last
-        return next((seat.number for seat in self.seats if seat.clock is last), None)
 
 
 def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

@@ -268,6 +268,11 @@ class TurnClock(Deadline):
         """Time at which the clock of the open turn began; `NEVER_NS` while it does not run."""
         return NEVER_NS if self.started_ns is None else self.started_ns
 
+    @property
+    def held_up_loop(self) -> bool:
+        """Return whether it was this agent that held up the event loop last."""
+        return self._ledger.last is self
+
     def start(self, now_ns: int) -> None:
         """Start the clock of a turn: it is taken, or posted to an agent that is busy."""
         self.started_ns = now_ns

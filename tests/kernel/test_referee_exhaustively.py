@@ -22,7 +22,7 @@ from flagfall.events import ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.dispatcher import EventDispatcher
 from flagfall.kernel.referee.pace import Pace
-from flagfall.kernel.referee.state_machine import Referee
+from flagfall.kernel.referee.state_machine import Referee, RefereeState
 from flagfall.kernel.requests import PhaseRequest, Stop
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
@@ -237,9 +237,8 @@ class World:
                 assert seat.disqualified is not None, f"seat {seat.number} came back"
                 assert seat.agent.closed
                 assert seat._channel.waiting is None, f"seat {seat.number} is asked, and it is out"
-        assert self.referee._missing >= 0, "a turn is settled again"
-        asked_or_over = self.over or self.referee.is_complete or self.referee._missing
-        assert asked_or_over, "nothing is asked, and no result is there"
+        is_asked = self.referee.state in {RefereeState.ASKING, RefereeState.AWAITING_TICK}
+        assert self.over or is_asked, "nothing is asked, and no result is there"
 
     def finish(self) -> None:
         """Let only time go on, until the match is over; then look at all that was recorded."""
@@ -322,6 +321,36 @@ def test_every_interleaving_keeps_the_invariants():
     assert all(count >= 2_000 for count in seen.values()), seen
 
 
+TRANSITIONS = {
+    RefereeState.IDLE: {RefereeState.ASKING, RefereeState.COMPLETE, RefereeState.STOPPED},
+    RefereeState.ASKING: {
+        RefereeState.IDLE,
+        RefereeState.AWAITING_TICK,
+        RefereeState.COMPLETE,
+        RefereeState.STOPPED,
+    },
+    RefereeState.AWAITING_TICK: {RefereeState.IDLE, RefereeState.STOPPED},
+    RefereeState.COMPLETE: {RefereeState.IDLE},
+    RefereeState.STOPPED: set(),
+}
+"""Each state of a referee, and those that follow it."""
+
+
+def test_every_state_is_reached_and_these_transitions_are_all():
+    found: dict[RefereeState, set[RefereeState]] = {state: set() for state in RefereeState}
+
+    class Watched(Referee):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "state" and value is not (before := getattr(self, "state", value)):
+                assert value is not RefereeState.AWAITING_TICK or self.pace is not None
+                found[before].add(value)
+            super().__setattr__(name, value)
+
+    for shape in SHAPES:
+        explore(attrs.evolve(shape, depth=4), Watched)
+    assert found == TRANSITIONS
+
+
 # Planted faults: each of them must be found.
 
 
@@ -329,7 +358,7 @@ class SettlesTwice(Referee):
     """Settles the turn of a seat that is disqualified, answered or not."""
 
     def _is_waited_for(self, seat: Any) -> bool:  # noqa: ARG002 - the fault
-        return bool(self._missing)
+        return self.state is RefereeState.ASKING
 
 
 class PlaysStale(Referee):
@@ -352,7 +381,7 @@ class NumbersAgain(Referee):
     """Gives the number of a turn that was withdrawn to the next one."""
 
     def _open_first_turn(self, script: Any, observation: Any, reward: Any) -> None:
-        self._is_withdrawn = False
+        self._skips_number = False
         super()._open_first_turn(script, observation, reward)
 
 
@@ -367,9 +396,9 @@ class LetsBackIn(Referee):
 class WaitsForEver(Referee):
     """Does not count a seat that breaks down in a phase."""
 
-    def _count_answer(self) -> None:
+    def _wait_no_more(self, seat: Any) -> None:
         if not any(seat.disqualified for seat in self._seats):
-            super()._count_answer()
+            super()._wait_no_more(seat)
 
 
 class StopsWithinATurn(Referee):
@@ -377,7 +406,7 @@ class StopsWithinATurn(Referee):
 
     def stop(self, reason: Any) -> None:
         super().stop(reason)
-        self._close_turn()
+        self._close_request()
 
 
 class RecordsFirstComeFirst(Referee):
@@ -412,7 +441,7 @@ class _StaleChannel(TurnChannel):
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_a_planted_fault_is_found(shape: Shape, referee: type[Referee]):
-    with pytest.raises((AssertionError, trio.ClosedResourceError)):
+    with pytest.raises((AssertionError, KeyError, trio.ClosedResourceError)):
         explore(shape, referee)
 
 

@@ -80,7 +80,7 @@ class AsyncReferee:
         referee.seat_all(())
         referee.withdrawn()
         referee.pace = None
-        referee.on_disqualified = referee.on_result = referee.find_blocker = ignore
+        referee.on_disqualified = referee.on_result = ignore
 
     async def _result(self) -> Any:
         if not self._referee.is_complete:

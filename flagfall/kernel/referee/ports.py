@@ -29,6 +29,10 @@ class SeatPort(Protocol):
     def limit_ns(self) -> int:
         """Return the limit of the last request: an answer that takes longer is late."""
 
+    @property
+    def held_up_loop(self) -> bool:
+        """Return whether it was this seat's agent that held up the event loop last."""
+
     def post(self, envelope: Envelope, now_ns: int) -> None:
         """Send a request to the agent."""
 
