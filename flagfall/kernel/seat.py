@@ -27,8 +27,9 @@ from flagfall.kernel.channels.turn_channel import NoPublicConstructor, open_turn
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import NEVER_NS, ElapsedTimer
+from flagfall.timing.budget import verdict_of
 from flagfall.timing.callbacks import ignore
-from flagfall.timing.turn_clock import TurnClock, verdict_of
+from flagfall.timing.turn_clock import ClockState, TurnClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -64,6 +65,8 @@ class Reply(Protocol):
 
 
 _ACTS: Final = frozenset({"act"})
+
+_WAITING, _PAUSED, _RUNNING, _, _OVERRUN = ClockState
 
 
 class Seat(metaclass=NoPublicConstructor):
@@ -153,6 +156,7 @@ class HostSeat:
         now: the clock by which it is judged, in nanoseconds.
         taken_ns: when the clock of the turn that was taken last began.
         keep_note: takes the notes of the agent; set by the environment.
+        stop_agent: cancels the agent's task, when the seat is disqualified.
     """
 
     __slots__ = (
@@ -170,6 +174,7 @@ class HostSeat:
         "reason_detail",
         "stats",
         "stderr_tail",
+        "stop_agent",
         "taken_ns",
         "task",
     )
@@ -186,6 +191,7 @@ class HostSeat:
         self.taken_ns: int = keeper.now()
         self._late: LateNotice | None = None
         self.keep_note: Callable[[HostSeat, Any], None] = ignore
+        self.stop_agent: Callable[[], None] = ignore
         self._referee = referee
         self._channel = open_turn_channel(self)
         self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
@@ -229,18 +235,14 @@ class HostSeat:
     async def take_turn(self) -> Envelope:
         """Take the newest turn; see `Seat.turn`."""
         clock = self.clock
-        if clock.is_overrun:
+        if clock.state is _OVERRUN:
             self._end_overrun()
         envelope = self._channel.take()
         if envelope is None:
             envelope = await self._wait()
-        started_ns = clock.started_ns
-        if started_ns is None:
-            clock.resume(self.now())
-            started_ns = clock.started_ns
-        elif started_ns != clock.busy_since_ns:  # it left an older turn unanswered
-            clock.rest(is_running=True)
-        self.taken_ns = started_ns  # type: ignore[assignment]  # it runs
+        if clock.state is not _RUNNING:
+            clock.take(self.now())
+        self.taken_ns = clock.started_ns
         self._late = envelope.late
         return envelope
 
@@ -263,7 +265,7 @@ class HostSeat:
             return await channel.receive_next()
         except trio.Cancelled:
             # The turn waits and the agent does something else: its clock goes on.
-            if channel.waiting is not None and clock.started_ns is None:
+            if channel.waiting is not None and not clock.is_running:
                 clock.resume(self.now())
             raise
         finally:
@@ -278,9 +280,9 @@ class HostSeat:
         channel, clock = self._channel, self.clock
         if channel.waiting is None and channel.open_envelope is not None:
             return
-        if channel.waiting is not None and clock.started_ns is not None:
+        if channel.waiting is not None and clock.is_running:
             now_ns = self.now()
-            if now_ns >= clock.due_ns:
+            if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
                 self.fire(now_ns)  # it came too late for this one; that may post the next
             if channel.waiting is not None:
                 clock.pause(now_ns, channel.waiting.number)
@@ -288,8 +290,8 @@ class HostSeat:
         clock.reset()
 
     def _end_overrun(self) -> None:
-        self.clock.end_overrun()
-        if self._channel.waiting is not None:
+        self.clock.reset()
+        if self._channel.waiting is not None:  # posted meanwhile, with what was left of the time then
             self._set_limits(self._channel.waiting.phase)
 
     # Replies, from the channel (see `flagfall.kernel.channels.turn_channel.ReplyHandler`).
@@ -297,19 +299,18 @@ class HostSeat:
     def answered(self, envelope: Envelope, value: Any) -> None:
         """Judge the reply to the open turn, and report it."""
         clock = self.clock
-        busy_since_ns, clock.busy_since_ns = clock.busy_since_ns, None
         now_ns = self.now()
         verdict: Verdict
         if now_ns < clock.fast_path_until_ns:
-            # It runs, since the turn was taken; a reply before every limit needs no more arithmetic.
-            spent_ns, credit_ns = now_ns - clock.started_ns, 0  # type: ignore[operator]
+            # Before every limit: on time, whatever the host lost. This is the path of nearly every reply, so
+            # it leaves out what can change nothing: the ledger, the reading, the verdict's arithmetic.
+            spent_ns, credit_ns = now_ns - clock.started_ns, 0
             verdict = ON_TIME
         else:
-            since_ns = now_ns if busy_since_ns is None else busy_since_ns
-            reading = clock.read(now_ns, envelope.number, since_ns)
+            reading = clock.read(now_ns, envelope.number)
             spent_ns, credit_ns = reading.spent_ns, reading.credit_ns
             verdict = verdict_of(reading, clock.limits, abortable=self._referee.abortable)
-        clock.due_ns = NEVER_NS
+        clock.stop()
         self._referee.replied(self, envelope, value, now_ns, spent_ns, credit_ns, verdict)
 
     def answered_stale(self, envelope: Envelope, value: Any) -> None:
@@ -320,7 +321,7 @@ class HostSeat:
             self._referee.disqualified(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
             return
         self._referee.replied_stale(self, envelope, value, now_ns, now_ns - self.taken_ns)
-        self.clock.rest(is_running=self._channel.waiting is not None)
+        self.clock.end_older(is_open=self._channel.waiting is not None)
 
     def answered_nothing(self, number: object) -> None:
         """Report a reply that answers no turn that was taken."""
@@ -343,23 +344,27 @@ class HostSeat:
         answer may lie unread. Only then the turn is judged.
         """
         channel, clock = self._channel, self.clock
-        if channel.closed or clock.busy_since_ns is None:
+        if channel.closed or clock.state is _WAITING or clock.state is _PAUSED:
             return
-        taken, is_open = channel.taken, channel.open_envelope
+        taken, open_envelope = channel.taken, channel.open_envelope
+        # A thread notes when it has made an answer. One that was made in time must not be overtaken by its
+        # own delivery, and one that was not is late by what it took, not by when it was heard.
         if (
             clock.agent_times is not None
             and taken is not None
             and clock.is_answer_under_way(now_ns, taken.number)
         ):
-            clock.put_off(now_ns + UNDER_WAY_NS)  # it is judged when it is heard, by when it was made
+            clock.put_off(now_ns + UNDER_WAY_NS)
             return
-        number = None if is_open is None else is_open.number
+        number = None if open_envelope is None else open_envelope.number
         reading, left_ns, hard_left_ns = clock.read_when_due(now_ns, number)
         if left_ns > 0:  # the host lost some of it, or the CPU's time runs slower
             clock.look_again_in(left_ns, now_ns)
             return
+        # Credit comes before grace: the grace period is counted from a deadline that stalls have moved on,
+        # and is given once for it. In the other order each stall would begin another one.
         if clock.may_lie_unheard(now_ns, reading.credit_ns) and (
-            until_ns := clock.grace.put_off(now_ns, clock.due_ns, is_open)
+            until_ns := clock.grace.put_off(now_ns, clock.due_ns, open_envelope)
         ):
             clock.put_off(until_ns)
             return
@@ -367,6 +372,8 @@ class HostSeat:
         if verdict != "late" and verdict != "overrun":  # noqa: PLR1714 - narrows the type
             self._referee.disqualified(self, "late", f"busy for {reading.busy_ns / 1e6:.1f} ms")
             return
+        # The clock is set before the referee is told, which may post the next turn before it returns: that
+        # turn starts the clock of an agent that is busy with this one.
         self.expire()
         if channel.is_receiving:  # it took the turn, and asks for another: it is busy with nothing
             clock.end_busy()
@@ -391,28 +398,31 @@ class HostSeat:
             self.stats.skipped += 1
         if clock.phase != envelope.phase or not self.budget.flat:
             self._set_limits(envelope.phase)
-        if channel.is_receiving:
+        if channel.is_receiving:  # its clock starts when it takes the turn: until then it waits for the loop
             clock.reset()
-        elif not clock.is_overrun:
+        elif clock.state is not _OVERRUN:  # it computes on its own account, and finds the turn when it asks
             clock.start(now_ns)
         channel.send_nowait(envelope)
 
     def _set_limits(self, phase: Phase) -> None:
         referee = self._referee
-        until_ns = referee.result_until_ns if phase == "result" else 0
-        self.clock.set_limits(phase, paced=referee.is_paced(phase), extended_until_ns=until_ns)
+        least_ns = max(0, referee.result_until_ns - self.now()) if phase == "result" else 0
+        self.clock.set_limits(phase, paced=referee.is_paced(phase), least_ns=least_ns)
 
     def expire(self) -> None:
         """End the open turn, which was judged: it is not shown any more, and an answer to it is stale."""
         if self._channel.waiting is not None:
             self.stats.skipped += 1
         self._channel.retract()
+        self.clock.expire()
 
     def withdraw(self) -> None:
         """End what is open, without a verdict."""
         channel = self._channel
         if channel.waiting is not None and channel.taken is None:
             self.clock.end_busy()
+        else:
+            self.clock.expire()
         channel.retract()
 
     def is_untouched(self, now_ns: int, reason: str) -> bool:
@@ -426,8 +436,7 @@ class HostSeat:
         """
         if self._channel.waiting is None:
             return False
-        started_ns = self.clock.started_ns
-        return reason != "late" or started_ns is None or started_ns == now_ns
+        return reason != "late" or self.clock.clock_began_ns in {NEVER_NS, now_ns}
 
     def disqualify(self, reason: str, detail: str) -> str:
         """Close the seat for good.
@@ -446,6 +455,7 @@ class HostSeat:
         self.disqualified = reason
         self.reason_detail = detail[-MAX_DETAIL_CHARS:]
         self.end()
+        self.stop_agent()
         return reason
 
     def end(self) -> None:

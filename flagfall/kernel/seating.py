@@ -49,7 +49,6 @@ class Seating:
         "_hosts",
         "_ledger",
         "_referee",
-        "_scopes",
         "_seed",
         "_void",
         "seats",
@@ -71,15 +70,12 @@ class Seating:
         self._ledger = keeper.ledger
         self._referee = referee
         self._void = void
-        # By seat, while its agent runs.
-        self._scopes: list[trio.CancelScope | None] = [None] * len(hosts)
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
         self.seats: list[HostSeat] = [
             HostSeat(number, control, keeper, referee) for number in range(len(hosts))
         ]
         referee.seat_all(self.seats)
-        referee.on_disqualified = self._stop_agent
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start the agents in a nursery."""
@@ -123,11 +119,11 @@ class Seating:
         self._ledger.register(task, seat.clock)
         try:
             with trio.CancelScope() as scope:
-                self._scopes[seat.number] = scope
+                seat.stop_agent = scope.cancel
                 try:
                     await host.run(seat, self._briefing(seat))
                 finally:
-                    self._scopes[seat.number] = None
+                    seat.stop_agent = ignore
         except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
             self._void(fault)
         except AgentFault as fault:
@@ -156,11 +152,6 @@ class Seating:
             seat.look_up_spaces,
             seat.agent.note,
         )
-
-    def _stop_agent(self, number: int) -> None:
-        scope = self._scopes[number]
-        if scope is not None:
-            scope.cancel()
 
 
 def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

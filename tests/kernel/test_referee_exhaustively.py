@@ -22,7 +22,8 @@ from flagfall.events import ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.dispatcher import EventDispatcher
 from flagfall.kernel.referee.pace import Pace
-from flagfall.kernel.referee.state_machine import Referee, RefereeState
+from flagfall.kernel.referee.ports import RefereeState
+from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import PhaseRequest, Stop
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
@@ -136,7 +137,7 @@ class World:
         return dict.fromkeys(self.players, 0), dict.fromkeys(self.players, 0)
 
     def ask(self) -> None:
-        self.referee.ask(*self.request())
+        self.referee.play_turns(None, *self.request())
 
     def script(self, actions: Any) -> Any:
         self.check_actions(actions, self.referee.turns - 1)
@@ -380,9 +381,9 @@ class PlaysOldTasks(Referee):
 class NumbersAgain(Referee):
     """Gives the number of a turn that was withdrawn to the next one."""
 
-    def _open_first_turn(self, script: Any, observation: Any, reward: Any) -> None:
+    def play_turns(self, script: Any, observation: Any, reward: Any) -> None:
         self._skips_number = False
-        super()._open_first_turn(script, observation, reward)
+        super().play_turns(script, observation, reward)
 
 
 class LetsBackIn(Referee):

@@ -1,15 +1,35 @@
-"""Protocol of a seat as the referee needs it: the seat imports the referee, and not the other way round."""
+"""The referee as others see it: its states, and what it needs of a seat, which it does not import."""
 
 from __future__ import annotations
 
-__all__ = ["SeatPort"]
+__all__ = ["RefereeState", "SeatPort"]
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.outcomes import SeatStats
     from flagfall.timing import Budget
+
+
+class RefereeState(Enum):
+    """What the referee of a match waits for."""
+
+    IDLE = auto()
+    """For the next request; nothing is asked."""
+
+    ASKING = auto()
+    """For answers of seats. Where `Referee.stopped` is set, they count until the result is taken."""
+
+    AWAITING_TICK = auto()
+    """For the tick, at real-time pace: all seats have answered, and the world has not moved."""
+
+    COMPLETE = auto()
+    """For the environment, which has not taken the result yet."""
+
+    STOPPED = auto()
+    """For nothing: the match is over, and nothing is open."""
 
 
 class SeatPort(Protocol):

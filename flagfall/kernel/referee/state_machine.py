@@ -1,6 +1,6 @@
 """The referee between a task and its seats, as a state machine: no event loop, no clock of its own.
 
-The environment requests turns and phases (`play_turns`, `ask`, `ask_all`). Inputs are calls: a seat replied,
+The environment requests turns and phases (`play_turns`, `ask_all`). Inputs are calls: a seat replied,
 its deadline came, a tick came, a seat must be disqualified, the turn is withdrawn. The result of a request is
 a value, which the environment takes when the state is `COMPLETE` or the match is stopped.
 
@@ -19,10 +19,9 @@ Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is no
 
 from __future__ import annotations
 
-__all__ = ["Referee", "RefereeState"]
+__all__ = ["Referee"]
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Literal
 
 from outcome import Error, Outcome, Value
@@ -30,6 +29,7 @@ from outcome import Error, Outcome, Value
 from flagfall.events import ON_TIME, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, LateNotice
 from flagfall.kernel.dispatcher import HELD_VALUES, MAX_DROPPED_RECORDS, EventDispatcher
+from flagfall.kernel.referee.ports import RefereeState
 from flagfall.kernel.referee.task_rules import TaskRules
 from flagfall.kernel.requests import Actions, Pause, PendingAction, PhaseRequest, Request, Stop, TaskExpired
 from flagfall.kernel.safe_values import to_recordable
@@ -41,25 +41,6 @@ if TYPE_CHECKING:
     from flagfall.kernel.roles import TaskRole
     from flagfall.timing import NowNs
     from flagfall.timing.phases import Phase
-
-
-class RefereeState(Enum):
-    """What the referee of a match waits for."""
-
-    IDLE = auto()
-    """For the next request; nothing is asked."""
-
-    ASKING = auto()
-    """For answers of seats. Where `Referee.stopped` is set, they count until the result is taken."""
-
-    AWAITING_TICK = auto()
-    """For the tick, at real-time pace: all seats have answered, and the world has not moved."""
-
-    COMPLETE = auto()
-    """For the environment, which has not taken the result yet."""
-
-    STOPPED = auto()
-    """For nothing: the match is over, and nothing is open."""
 
 
 # Names of their own: Python 3.11 finds a member of an enumeration in ten times the time.
@@ -80,7 +61,6 @@ class Referee:
         turns: the number of turns that are over, and so the number of the next one.
         stopped: the reason why the match was ended early; `None` otherwise.
         pace: the ticks, at real-time pace; `None` at lock-step pace.
-        on_disqualified: called with the number of a seat that was disqualified, to stop its agent.
         on_result: called when a request is complete, or the match is to be stopped.
     """
 
@@ -89,7 +69,7 @@ class Referee:
     __slots__ = (
         "_answers", "_dispatcher", "_first_turn", "_in_play", "_is_solo", "_notices", "_now", "_observation",
         "_origin_ns", "_pending", "_phase", "_phases", "_result", "_reward", "_rules", "_script", "_seats",
-        "_skips_number", "_steps", "_waited_for", "on_disqualified", "on_result", "pace", "state", "stopped",
+        "_skips_number", "_steps", "_waited_for", "on_result", "pace", "state", "stopped",
         "turns",
     )
     # fmt: on
@@ -101,14 +81,12 @@ class Referee:
         self.turns: int = 0
         self.stopped: Stop | None = None
         self.pace: Pace | None = None
-        self.on_disqualified: Callable[[int], None] = lambda _seat: None
         self.on_result: Callable[[], None] = lambda: None
         self._dispatcher, self._now, self._origin_ns = dispatcher, now, origin_ns
         self._steps = NEVER_NS if steps is None else steps
         self._rules = TaskRules()
         self._seats: Sequence[SeatPort] = ()
-        self._is_solo = False
-        self._in_play = 0
+        self._is_solo, self._in_play = False, 0
         # The open request: what is shown, the answers, and by number the seats that have not answered. At
         # lock-step pace, a turn of one seat keeps no such table: the state says as much, for less.
         self._phase: Phase = "act"
@@ -141,22 +119,26 @@ class Referee:
         self._pending.clear()
         self._first_turn = self.turns + self._skips_number
 
-    def play_turns(self, script: Callable[[Actions], Request], observation: Any, reward: Any) -> None:
-        """Play turns with a script until it asks for something else.
+    def play_turns(self, script: Callable[[Actions], Request] | None, observation: Any, reward: Any) -> None:
+        """Play turns with a script until it asks for something else, or one turn without a script.
 
-        The result is its next request that is not a turn, or a `Stop`, or a `Pause` with the turn to go on
-        with, or `TaskExpired`. Whatever the script raises is raised.
+        The result is the script's next request that is not a turn, or a `Stop`, or a `Pause` with the turn to
+        go on with, or `TaskExpired`; without a script the actions, or a `Stop`. Whatever the script raises is
+        raised.
 
         Args:
-            script: takes the actions of a turn, and returns the next request.
+            script: takes the actions of a turn, and returns the next request; `None` for one turn.
             observation: what the seats are shown in the first turn.
             reward: the reward that comes with it.
         """
-        self._open_first_turn(script, observation, reward)
-
-    def ask(self, observation: Any, reward: Any) -> None:
-        """Play one turn; the result is the actions, or a `Stop`."""
-        self._open_first_turn(None, observation, reward)
+        self._script = script
+        if self._skips_number:  # rule 6: now it counts
+            self._skips_number = False
+            self.turns += 1
+            if self.turns >= self._steps:
+                self.stop("steps")
+                return
+        self._open_turn(observation, reward, is_first=True)
 
     def ask_all(self, request: PhaseRequest) -> None:
         """Ask all seats that want it in a phase; the result is their answers by number, or a `Stop`."""
@@ -166,16 +148,12 @@ class Referee:
         self._observation, self._reward = request.observation, request.reward
         phase = request.phase
         for seat in self._seats:
-            seat.stats.reward += self._share_of(seat)[1]
+            seat.stats.reward += self._rules.share_of(seat.number, self._observation, self._reward)[1]
         asked = [s for s in self._seats if s.disqualified is None and (phase == "start" or phase in s.wants)]
         self._ask(asked, -self._phases, phase)
 
     def stop(self, reason: Literal["steps", "seats", "stopped"]) -> None:
-        """End the match.
-
-        What is open is withdrawn when the result is taken, and not here: it is a sink that fails in the
-        middle of settling a turn that calls this, and the turn has to come to its end.
-        """
+        """End the match; what is open is withdrawn when the result is taken, as a sink may fail in a turn."""
         self.stopped = self.stopped or Stop(reason)
         if self.state is not _ASKING and self.state is not _AWAITING_TICK:
             self.state = _STOPPED
@@ -214,14 +192,8 @@ class Referee:
     ) -> None:
         """Take the reply of a seat to the open request.
 
-        Args:
-            seat: the seat.
-            envelope: the envelope that it answers.
-            action: the answer.
-            now_ns: the present time.
-            spent_ns: time that the seat used of the turn.
-            credit_ns: time that the host lost meanwhile.
-            verdict: the verdict of the clock: `on time`, `late`, `overrun` or `disqualified`.
+        `spent_ns` is the time that the seat used of it, and `credit_ns` what the host lost meanwhile; the
+        verdict is that of the clock: `on time`, `late`, `overrun` or `disqualified`.
         """
         if envelope.phase != "act":
             self._take_answer(seat, envelope.phase, action, spent_ns, verdict)
@@ -282,9 +254,8 @@ class Referee:
         reason = seat.disqualify(reason, detail)
         if reason == "late":
             seat.stats.late += 1
-        event = SeatDisqualified(now_ns - self._origin_ns, seat.number, reason, seat.reason_detail)
-        self._dispatcher.add_incident(event)
-        self.on_disqualified(seat.number)
+        at_ns = now_ns - self._origin_ns
+        self._dispatcher.add_incident(SeatDisqualified(at_ns, seat.number, reason, seat.reason_detail))
         if not is_waited_for:
             return
         if self._phase != "act":
@@ -343,17 +314,6 @@ class Referee:
         """Return whether there was an envelope of this number."""
         return -self._phases <= number <= self.turns
 
-    def _open_first_turn(self, script: Any, observation: Any, reward: Any) -> None:
-        """Open the first turn of a request; one that was withdrawn before counts now (rule 6)."""
-        self._script = script
-        if self._skips_number:
-            self._skips_number = False
-            self.turns += 1
-            if self.turns >= self._steps:
-                self.stop("steps")
-                return
-        self._open_turn(observation, reward, is_first=True)
-
     def _open_turn(self, observation: Any, reward: Any, *, is_first: bool = False) -> None:
         if self.stopped is not None or not self._in_play:
             self.stop("seats")
@@ -394,7 +354,7 @@ class Referee:
             self.pace.start_turn(now_ns)
         for seat in asked:
             if seat.disqualified is None:
-                shown, paid = self._share_of(seat)
+                shown, paid = self._rules.share_of(seat.number, self._observation, self._reward)
                 notice = self._notices.pop(seat.number, None)
                 seat.post(Envelope(number, shown, paid, phase, notice), now_ns)
         if not asked:
@@ -404,9 +364,6 @@ class Referee:
                 if seat.disqualified is not None:
                     seat.stats.absent += 1
                     self._settle(seat, self._rules.nil, "absent", now_ns)
-
-    def _share_of(self, seat: SeatPort) -> tuple[Any, Any]:
-        return self._rules.share_of(seat.number, self._observation, self._reward)
 
     def _is_waited_for(self, seat: SeatPort) -> bool:
         if self._is_solo and self.pace is None:
@@ -466,6 +423,8 @@ class Referee:
             stats.credit_ns += credit_ns
             stall = StallSeen(now_ns - self._origin_ns, credit_ns, self._blocker())
             dispatcher.add_incident(stall)
+        # A plain turn on time becomes an event only where a sink asks for one: to create and encode that
+        # takes a fifth of a turn's time. Its values go into a list, of which 256 turns make one event.
         held = dispatcher.held
         if held is not None:
             numbers = type(action) is type(self._observation) is int
@@ -478,12 +437,13 @@ class Referee:
             else:
                 held = None  # it is recorded at once: a value other than a number may be changed by its owner
         if dispatcher.has_event_sinks or (held is None and dispatcher.has_sinks):
-            (shown, paid), at_ns, place = self._share_of(seat), now_ns - self._origin_ns, seat.number
+            at_ns, place = now_ns - self._origin_ns, seat.number
+            shown, paid = self._rules.share_of(place, self._observation, self._reward)
             rest = (action, spent_ns, place, verdict, credit_ns, answers, refused, legal)
             record = TurnPlayed(at_ns, self.turns, shown, paid, *rest)
             dispatcher.add_turn(record, held=held is not None)
         self._answers[seat.number] = action
-        if self._is_solo and self.pace is None:
+        if self._is_solo and self.pace is None:  # no one else is waited for, and no table says so
             self._end_turn()
         else:
             self._wait_no_more(seat)
@@ -503,8 +463,11 @@ class Referee:
             self.stop("seats")
 
     def _end_turn(self) -> None:
-        """Complete a turn: its actions go into the script, and the next turn is opened."""
-        dispatcher = self._dispatcher
+        """Complete a turn: its actions go into the script, and the next turn is opened.
+
+        It runs within the last reply, so what it raises must not reach the agent (rule 4).
+        """
+        dispatcher, until_ns = self._dispatcher, self._rules.play_until_ns
         self.state = _IDLE
         if not self._is_solo:
             dispatcher.end_turn()
@@ -520,7 +483,7 @@ class Referee:
                 request = self._script(self._answers[0] if self._is_solo else self._actions())
                 if type(request) is not tuple:
                     self._hand_over(Value(request))
-                elif self._rules.play_until_ns < NEVER_NS and self._is_time_up():
+                elif until_ns < NEVER_NS and self._now() - self._origin_ns >= until_ns:
                     self._hand_over(Value(TaskExpired()))
                 elif dispatcher.is_pause_asked:
                     dispatcher.is_pause_asked = False
@@ -534,9 +497,6 @@ class Referee:
         if self._is_solo:
             return self._answers[0]
         return {self._rules.players[number]: self._answers[number] for number in sorted(self._answers)}
-
-    def _is_time_up(self) -> bool:
-        return self._now() - self._origin_ns >= self._rules.play_until_ns
 
     def _close_request(self) -> None:
         """Withdraw what is open.
