@@ -16,7 +16,7 @@ from flagfall.code_loader import check_member, find_member, load_module, which_m
 from flagfall.errors import UsageError, suggest
 from flagfall.module_aliases import module_aliases
 from flagfall.option_text import parse_text
-from flagfall.timing import ElapsedTimer
+from flagfall.timing import NEVER_NS, ElapsedTimer
 
 if TYPE_CHECKING:
     from flagfall.agents.human.player import Human
@@ -102,7 +102,7 @@ def _load_code(spec: AgentSpec) -> Any:
         if inspect.isclass(agent):  # what else it is shows when it is made
             check_arguments(agent)
         else:
-            adapt(agent, ElapsedTimer(time.perf_counter_ns))
+            adapt(agent, ElapsedTimer(time.perf_counter_ns, lambda: (0, NEVER_NS, None)))
     except UsageError as error:
         raise UsageError(f"agent {spec.text}: {error}") from None
     return agent

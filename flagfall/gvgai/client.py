@@ -157,7 +157,8 @@ class _RemoteGame:
         self._control = control
         self._seed = seed
         self._now = now
-        self._timer = ElapsedTimer(now)
+        self._turn: tuple[int, int, object] = now(), NEVER_NS, None
+        self._timer = ElapsedTimer(now, lambda: self._turn)
         self._played: AdaptedAgent | None = None
         self._report = report
         self._began_ns = 0
@@ -275,8 +276,7 @@ class _RemoteGame:
         return NEVER_NS if limit_ns is None else limit_ns
 
     def _set_timer(self, limit_ns: int) -> None:
-        self._timer.limit_ns = limit_ns
-        self._timer.started_ns = self._now()
+        self._turn = self._now(), limit_ns, None
 
     def _is_late(self) -> bool:
         return is_late(self._timer.elapsed_ns, self._timer.limit_ns)

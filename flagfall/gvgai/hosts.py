@@ -20,7 +20,7 @@ from flagfall.kernel.channels.pipes import PipeStream, TcpStream
 
 if TYPE_CHECKING:
     from flagfall.kernel.hosting import Briefing, HostKind
-    from flagfall.kernel.seat import Seat
+    from flagfall.kernel.seat import HostSeat
     from flagfall.tasks.vgdl.learning_track import Track
     from flagfall.timing import TimeControl
 
@@ -54,7 +54,7 @@ class ConnectedHost:
         self._connection = connection
         self._track = track
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the protocol has no field for it
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:  # noqa: ARG002 - the protocol has no field for it
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
         pipe = TcpStream(self._connection)
         session = ClientSession(pipe, self._track)
@@ -96,14 +96,14 @@ class ProgramHost:
         self._isolation = isolation
         self._shown = code_of_command(self._command) if isolation.kind == "sandbox" else ()
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:  # noqa: ARG002 - the protocol has no field for it
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:  # noqa: ARG002 - the protocol has no field for it
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
         play = partial(self._play_program, seat)
         await run_supervised(self._command, self._isolation, seat, play, shown=self._shown)
 
-    async def _play_program(self, seat: Seat, supervised: SupervisedProcess, pipe: PipeStream) -> None:
+    async def _play_program(self, seat: HostSeat, supervised: SupervisedProcess, pipe: PipeStream) -> None:
         if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = supervised.cpu_clock()
+            seat.clock.cpu_clock = supervised.cpu_clock()
         session = ClientSession(pipe, self._track)
         await _play(session, seat)
         await session.finish()
@@ -111,9 +111,9 @@ class ProgramHost:
         await supervised.wait_for_exit(FINISH_SECONDS)
 
 
-async def _play(session: ClientSession, seat: Seat) -> None:
+async def _play(session: ClientSession, seat: HostSeat) -> None:
     try:
-        start = await seat.turn()
+        start = await seat.agent.turn()
     except trio.EndOfChannel:
         return
     await session.play(seat, start)

@@ -39,7 +39,7 @@ from flagfall.timing import NEVER_NS
 if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.channels.pipes import PipeStream
-    from flagfall.kernel.seat import Seat
+    from flagfall.kernel.seat import HostSeat
     from flagfall.tasks.vgdl.learning_track import Track
 
 FINISH_SECONDS: Final = 0.5
@@ -74,7 +74,7 @@ class ClientSession:
         self._sent_whole = True
         self._awaits_answer = False
 
-    async def play(self, seat: Seat, start: Envelope) -> None:
+    async def play(self, seat: HostSeat, start: Envelope) -> None:
         """Play all turns from `START` on; `finish` is called afterwards.
 
         Args:
@@ -87,14 +87,14 @@ class ClientSession:
         word = await self._ask(seat, START)
         if word != START_DONE:
             raise AgentFault("not started", f"it answered {START} with {word[:MAX_SHOWN_CHARS]!r}")
-        seat.wants = frozenset({"init", "act", "result"})
+        seat.agent.wants = frozenset({"init", "act", "result"})
         self._last = start.number
-        seat.reply()
-        seat.use_arrivals(self._pipe.age_ns)
+        seat.agent.reply()
+        seat.clock.use_arrivals(self._pipe.age_ns)
         with suppress(trio.EndOfChannel):
             while True:
-                envelope = await seat.turn()
-                seat.reply(await self._answer(seat, envelope), envelope.number)
+                envelope = await seat.agent.turn()
+                seat.agent.reply(await self._answer(seat, envelope), envelope.number)
                 self._last = envelope.number
 
     async def finish(self) -> None:
@@ -113,7 +113,7 @@ class ClientSession:
             with trio.move_on_after(FINISH_SECONDS / 2):
                 await self._send(FINISH)
 
-    async def _answer(self, seat: Seat, envelope: Envelope) -> Any:
+    async def _answer(self, seat: HostSeat, envelope: Envelope) -> Any:
         state = envelope.observation
         if not isinstance(state, StateObservation):
             raise HostFault(
@@ -145,7 +145,7 @@ class ClientSession:
         current = self._track.current
         return state.game_tick if current is None else int(current.metrics().get("ticks", state.game_tick))
 
-    async def _ask(self, seat: Seat, payload: str) -> str:
+    async def _ask(self, seat: HostSeat, payload: str) -> str:
         self._awaits_answer = True
         await self._send(payload)
         protocol = self.protocol
@@ -164,12 +164,12 @@ class ClientSession:
         self._drop(seat)
         return word
 
-    def _drop(self, seat: Seat) -> None:
+    def _drop(self, seat: HostSeat) -> None:
         """Report the lines that answered nothing to the seat, which counts them."""
         if self.protocol.dropped != self._dropped:
             for why, count in (self.protocol.dropped - self._dropped).items():
                 for _ in range(count):
-                    seat.reply(None, self._last if why == "stale" else _NO_TURN)
+                    seat.agent.reply(None, self._last if why == "stale" else _NO_TURN)
             self._dropped = self.protocol.dropped.copy()
 
     async def _send(self, payload: str) -> None:

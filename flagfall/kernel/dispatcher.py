@@ -52,12 +52,16 @@ class EventDispatcher:
         has_event_sinks: there are sinks that take every turn as an event, when it is played.
         held: the plain turns that are held back, five values each: time on the match's clock,
             observation, reward, action, time spent. The code that adds one calls `flush_held` when it is
-            `HELD_VALUES` long. `None` where no turn is held back.
+            `HELD_VALUES` long. `None` where the next turn is not to be held back: there is no sink that takes
+            batches, or an agent has made a note, which needs an event to be on.
         first_held: the number of the first of them; set by the code that adds it.
-        add_note: returns the record of a turn with the note of its agent; `None` while there is no note.
+        is_pause_asked: a sink asks the match to wait for it before the next turn is opened, so that no clock
+            runs meanwhile; whoever lets it wait resets this.
     """
 
     __slots__ = (
+        "_add_note",
+        "_held",
         "_incidents",
         "_origin_ns",
         "_sinks",
@@ -65,11 +69,11 @@ class EventDispatcher:
         "_takers",
         "_turn",
         "_watchers",
-        "add_note",
         "first_held",
         "has_event_sinks",
         "has_sinks",
         "held",
+        "is_pause_asked",
         "sink_failed",
     )
 
@@ -83,21 +87,36 @@ class EventDispatcher:
         self._takers = tuple(sink.write_batch for sink in takers)
         self._watchers = tuple(sink for sink in sinks if not any(sink is taker for taker in takers))
         self.has_event_sinks: bool = bool(self._watchers)
-        self.held: list[Any] | None = [] if takers else None
+        self._held: list[Any] | None = [] if takers else None
+        self.held: list[Any] | None = self._held
         self.first_held: int = 0
-        self.add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
+        self.is_pause_asked: bool = False
+        self._add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
         self._turn: dict[int, TurnPlayed] = {}
         self._incidents: list[Event] = []
 
     def begin(self) -> None:
         """Prepare the sinks that take batches for this match."""
         for sink in self._sinks:
-            if self.held is not None and is_batch_sink(sink):
+            if self._held is not None and is_batch_sink(sink):
                 sink.set_flush(self.flush_held)
+
+    def ask_for_pause(self) -> None:
+        """Ask the match to wait for the writers of its sinks before the next turn."""
+        self.is_pause_asked = True
+
+    def note_with(self, add_note: Callable[[TurnPlayed], TurnPlayed] | None) -> None:
+        """Add the notes of agents to the records of turns from now on.
+
+        Args:
+            add_note: returns the record of a turn with the note of its agent; `None`: no note is left.
+        """
+        self._add_note = add_note
+        self.held = self._held if add_note is None else None
 
     def dispatch(self, event: Event) -> None:
         """Pass an event to every sink; a failure of a sink is reported to the environment."""
-        if self.held:
+        if self._held:
             self.flush_held()
         self._give(self._sinks, event)
 
@@ -117,7 +136,7 @@ class EventDispatcher:
 
     def flush_held(self) -> None:
         """Pass the turns that are held back to the sinks that take batches."""
-        held = self.held
+        held = self._held
         if held:
             times = held[0::_FIELDS]
             at_ns = (times[0] - self._origin_ns, *map(sub, times[1:], times))
@@ -127,22 +146,22 @@ class EventDispatcher:
             held.clear()
             self._give(self._takers, turns)
 
-    def note(self, incident: Event) -> None:
+    def add_incident(self, incident: Event) -> None:
         """Record an incident, at its place; it may be of any class that no turn depends on."""
         if self._solo:
             self.dispatch(incident)
         elif self.has_sinks:
             self._incidents.append(incident)
 
-    def add(self, record: TurnPlayed, *, held: bool) -> None:
+    def add_turn(self, record: TurnPlayed, *, held: bool) -> None:
         """Record a turn of one seat; of several seats when the turn is complete.
 
         Args:
             record: the event.
             held: it is among those that are held back.
         """
-        if self.add_note is not None:
-            record = self.add_note(record)
+        if self._add_note is not None:
+            record = self._add_note(record)
         if not self._solo:
             self._turn[record.seat] = record
             if self._incidents:

@@ -42,7 +42,7 @@ from flagfall.kernel.requests import (
 from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
 from flagfall.kernel.scheduling import Scheduling
 from flagfall.kernel.script import match_script
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.seating import Seating
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
@@ -120,7 +120,7 @@ class Environment:
             self._referee,
             self._void_for,
         )
-        self._notes = TurnNotes(self._dispatcher, self._referee)
+        self._notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
             seat.keep_note = self._notes.take
             self._deadlines.append(seat.clock)
@@ -288,7 +288,8 @@ class Environment:
         return await run_actor(request.task, ActorTurns(self._play_turn, request.owed))
 
     async def _play_turn(self, observation: Any, reward: Any) -> Actions:
-        if self._referee.end_pause():
+        if self._dispatcher.is_pause_asked:
+            self._dispatcher.is_pause_asked = False
             await self._drain()
         return await self._turns.ask(observation, reward)
 
@@ -353,7 +354,7 @@ class Environment:
         """Prepare the sinks; where one refuses, or fails, none of them gets anything of the match."""
         try:
             for sink in self._writers:
-                sink.attach(self._referee.pause, self._keeper.real_work)
+                sink.attach(self._dispatcher.ask_for_pause, self._keeper.real_work)
         except UsageError:
             raise
         except Exception as error:
@@ -456,7 +457,7 @@ class Environment:
             elapsed_ns=self._keeper.now() - self._origin_ns,
         )
 
-    def _lost_by(self, seat: Seat, reason: str) -> str | None:
+    def _lost_by(self, seat: HostSeat, reason: str) -> str | None:
         """Return why a seat loses the match: not by what broke when all turns were over."""
         missed = seat.stats.absent or seat.stats.is_cut
         is_decided = reason in {"finished", "steps"} and not missed and seat.disqualified != "late"

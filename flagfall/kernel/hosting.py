@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 import attrs
 
 if TYPE_CHECKING:
-    from flagfall.kernel.seat import Seat
+    from flagfall.kernel.seat import HostSeat
     from flagfall.kernel.spaces import Spaces
 
 
@@ -77,8 +77,12 @@ class AgentHost(Protocol):
     def kind(self) -> HostKind:
         """The place of the agent."""
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
-        """Play the seat until `seat.turn` reports the end of the match, then close the agent.
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
+        """Play the seat until `seat.agent.turn` reports the end of the match, then close the agent.
+
+        Args:
+            seat: the host's end of the seat; `seat.agent` is the end to play with.
+            briefing: the information for the agent.
 
         Cancellation stops the agent by all available means; the call returns when the agent has ended.
 

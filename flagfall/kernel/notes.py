@@ -23,8 +23,7 @@ from flagfall.kernel.safe_values import safe_repr
 if TYPE_CHECKING:
     from flagfall.events import TurnPlayed
     from flagfall.kernel.dispatcher import EventDispatcher
-    from flagfall.kernel.referee.state_machine import Referee
-    from flagfall.kernel.seat import Seat
+    from flagfall.kernel.seat import HostSeat
 
 MAX_NOTE_BYTES: Final = 16 * 1024
 """Maximum size of a note as JSON: a prompt of four pages and its answer."""
@@ -52,16 +51,14 @@ class TurnNotes:
 
     Args:
         dispatcher: adds them to the records of turns.
-        referee: is asked to record the turn with a note as an event.
     """
 
-    def __init__(self, dispatcher: EventDispatcher, referee: Referee) -> None:
+    def __init__(self, dispatcher: EventDispatcher) -> None:
         self._dispatcher = dispatcher
-        self._referee = referee
         self._waiting: dict[int, Any] = {}
         self._bytes: dict[int, int] = {}
 
-    def take(self, seat: Seat, value: Any) -> None:
+    def take(self, seat: HostSeat, value: Any) -> None:
         """Take a note for the turn of a seat that is settled next.
 
         Args:
@@ -83,15 +80,13 @@ class TurnNotes:
             _add_up(note, sums)
         if self._dispatcher.has_sinks:
             self._waiting[seat.number] = note
-            self._dispatcher.add_note = self._add_to
-            self._referee.held = None
+            self._dispatcher.note_with(self._add_to)
 
     def _add_to(self, record: TurnPlayed) -> TurnPlayed:
         """Return the record of a turn with the note of its seat."""
         note = self._waiting.pop(record.seat, None)
         if not self._waiting:
-            self._dispatcher.add_note = None
-            self._referee.held = self._dispatcher.held
+            self._dispatcher.note_with(None)
         return record if note is None else msgspec.structs.replace(record, note=note)
 
 

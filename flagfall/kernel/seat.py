@@ -1,4 +1,6 @@
-"""A seat: the agent's end of a match, made of a turn channel and a turn clock.
+"""A seat of a match, which has two ends: the agent's, and that of its host and the referee.
+
+It consists of a turn channel and a turn clock.
 
 Rule 1: a turn's clock starts when the agent takes the turn, or when it is posted if the agent is not waiting
     for it (still busy, or computing). Waiting in a queue of the host is not charged.
@@ -14,27 +16,30 @@ Rule 6: time lost to others is not charged. If a turn seems late on a host that 
 
 from __future__ import annotations
 
-__all__ = ["Referee", "Reply", "Seat"]
+__all__ = ["HostSeat", "Reply", "Seat"]
 
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
 from flagfall.events import ON_TIME, Verdict
-from flagfall.kernel.channels.turn_channel import TurnChannel
+from flagfall.kernel.channels.turn_channel import NoPublicConstructor, open_turn_channel
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import spaces_of
-from flagfall.timing import NEVER_NS
-from flagfall.timing.turn_clock import TurnClock, verdict_of
+from flagfall.timing import NEVER_NS, ElapsedTimer
+from flagfall.timing.budget import verdict_of
+from flagfall.timing.callbacks import ignore
+from flagfall.timing.turn_clock import ClockState, TurnClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from flagfall.errors import AgentFault
-    from flagfall.kernel.channels.envelope import Envelope
+    from flagfall.kernel.channels.envelope import Envelope, LateNotice
+    from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces
-    from flagfall.timing import Budget, ElapsedTimer, NowNs, TimeControl, Timekeeper
+    from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
     from flagfall.timing.phases import Phase
 
 MAX_NAMED_TURN: Final = 2**53
@@ -46,53 +51,6 @@ MAX_DETAIL_CHARS: Final = 4_000
 
 UNDER_WAY_NS: Final = 500_000
 """Wait for an answer that is being delivered, before looking again; the loop receives it on its arrival."""
-
-
-class Referee(Protocol):
-    """The referee as a seat needs it; implemented in `flagfall.kernel.referee.state_machine`.
-
-    Its methods report the events of a seat. They never block and never raise, and may post the next turn to
-    the seat before they return.
-    """
-
-    result_until_ns: int
-    """Time until which agents may answer a result in any case; 0 for none."""
-
-    @property
-    def abortable(self) -> bool:
-        """Return whether the episode can be aborted by an action."""
-
-    def is_paced(self, phase: Phase) -> bool:
-        """Return whether the world waits for the tick in this phase, and not for the agent."""
-
-    def has_asked(self, number: int) -> bool:
-        """Return whether there was an envelope of this number."""
-
-    def replied(
-        self,
-        seat: Seat,
-        envelope: Envelope,
-        action: Any,
-        now_ns: int,
-        spent_ns: int,
-        credit_ns: int,
-        verdict: Verdict,
-    ) -> None:
-        """Take the reply to what is open."""
-
-    def replied_stale(self, seat: Seat, envelope: Envelope, action: Any, now_ns: int, spent_ns: int) -> None:
-        """Take the reply to what is not open any more."""
-
-    def dropped(self, seat: Seat, number: int, why: Literal["stale", "double", "unasked"]) -> None:
-        """Take note of a reply that answers no envelope that was taken."""
-
-    def deadline(
-        self, seat: Seat, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
-    ) -> None:
-        """Take note that the time of the open turn is over."""
-
-    def disqualified(self, seat: Seat, reason: str, detail: str = "") -> None:
-        """Take note that the seat must be disqualified."""
 
 
 class Reply(Protocol):
@@ -108,12 +66,10 @@ class Reply(Protocol):
 
 _ACTS: Final = frozenset({"act"})
 
-
-def _drop_note(_seat: object, _value: Any) -> None:
-    """Keep no note: the default of a seat without an environment."""
+_WAITING, _PAUSED, _RUNNING, _, _OVERRUN = ClockState
 
 
-class Seat:
+class Seat(metaclass=NoPublicConstructor):
     """The agent's end of a match.
 
     An agent that is a full actor gets it as `run(seat)`:
@@ -121,117 +77,41 @@ class Seat:
         async for turn in seat:
             seat.reply(choose(turn.observation))
 
-    Args:
-        number: zero-based index of the seat in the match.
-        control: the time control.
-        keeper: the timekeeper of the event loop.
-        referee: notified of the events of the seat.
+    It is all that an agent in the loop holds of its match, so no attribute of it leads to the clock by which
+    the agent is judged, nor to the host's end. What it needs of these are functions, bound when it is made:
+    only the inside of a function, such as `__self__`, leads further.
 
     Attributes:
         number: zero-based index of the seat in the match.
-        clock: measures the time that the agent uses.
-        stats: counts and times for the report.
-        reply: answers the turn that was taken last (see `Reply`); the channel's own method, since every turn
-            comes this way.
-        disqualified: the reason why the seat is disqualified, or `None`.
-        reason_detail: details of that for the agent's author.
-        stderr_tail: the end of the agent's standard error; set by a host that has it.
-        absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
-            waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
-        task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
-        now: the clock by which it is judged, in nanoseconds.
-        budget: what is left of the time control.
-        timer: the clock of the turn, for the agent.
-        is_metered: its turns must be charged to the budget.
-        keep_note: takes the notes of the agent; set by the environment.
+        timer: the elapsed and remaining time of the turn that was taken last.
+        turn: takes the newest turn that waits for an answer, and waits until there is one. Turns that were
+            judged before the agent asked for them are not shown. If it is cancelled, nothing was taken: the
+            next call gets the turn. Raises `trio.EndOfChannel` when the match is over or the seat is
+            disqualified, and `trio.BusyResourceError` where another task of the agent waits already.
+        reply: answers the turn that was taken last (see `Reply`).
+        note: attaches a note to the turn that is answered next (see `flagfall.kernel.hosting.Briefing.note`).
+        close: leaves the match: the seat is disqualified as `gone`, unless the match is over.
     """
 
-    __slots__ = (
-        "_channel",
-        "_is_asking",
-        "_referee",
-        "_wants",
-        "absence",
-        "budget",
-        "clock",
-        "disqualified",
-        "is_metered",
-        "keep_note",
-        "now",
-        "number",
-        "reason_detail",
-        "reply",
-        "stats",
-        "stderr_tail",
-        "task",
-        "timer",
-    )
+    __slots__ = ("_is_closed", "_wants", "close", "note", "number", "reply", "timer", "turn")
 
-    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
-        self.number: int = number
-        self.stats: SeatStats = SeatStats()
+    def __init__(self, host_seat: HostSeat, reply: Reply) -> None:
+        self.number: int = host_seat.number
+        self.timer: ElapsedTimer = ElapsedTimer(host_seat.now, host_seat.time_of_turn)
+        self.turn: Callable[[], Coroutine[Any, Any, Envelope]] = host_seat.take_turn
+        self.reply: Reply = reply
+        self.note: Callable[[Any], None] = host_seat.take_note
+        self.close: Callable[[], None] = host_seat.leave
+        self._is_closed: Callable[[], bool] = host_seat.is_closed
         self._wants: frozenset[str] = _ACTS
-        self.disqualified: str | None = None
-        self.reason_detail: str = ""
-        self.stderr_tail: str = ""
-        self.task: TaskRole | None = None
-        self.absence: Callable[[], AgentFault | None] | None = None
-        self.now: NowNs = keeper.now
-        self.keep_note: Callable[[Seat, Any], None] = _drop_note
-        self._referee = referee
-        self._channel = TurnChannel(self)
-        self.reply: Reply = self._channel.reply
-        self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
-        self.budget: Budget = self.clock.budget
-        self.timer: ElapsedTimer = self.clock.timer
-        self.is_metered: bool = not self.clock.is_flat
-        # It is in `turn` and waits: a turn that is posted now starts no clock until it is taken.
-        self._is_asking = False
 
-    # For hosts.
+    def __repr__(self) -> str:
+        return f"<Seat {self.number}{' (closed)' if self.closed else ''}>"
 
     @property
     def closed(self) -> bool:
-        """Return whether there will be no more turns for the agent."""
-        return self._channel.closed
-
-    @property
-    def limit_ns(self) -> int:
-        """Return how long what was asked last may take before it is late."""
-        return self.clock.limit_ns
-
-    @property
-    def cpu_clock(self) -> NowNs | None:
-        """On the CPU clock, what the agent has used; set by its host, and counted from the next turn on."""
-        return self.clock.cpu_clock
-
-    @cpu_clock.setter
-    def cpu_clock(self, cpu_clock: NowNs | None) -> None:
-        self.clock.cpu_clock = cpu_clock
-
-    def look_up_spaces(self) -> Spaces | None:
-        """Return the spaces of the task; `None` if no task is known yet."""
-        return None if self.task is None else spaces_of(self.task, self.number)
-
-    def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
-        """Judge an agent in a thread by its own times; delays of the loop are not the agent's.
-
-        Args:
-            agent_times: see `flagfall.timing.turn_clock.TurnClock`.
-        """
-        self.clock.agent_times = agent_times
-        self.clock.place = "thread"
-
-    def use_arrivals(self, answer_age: Callable[[], int | None]) -> None:
-        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them.
-
-        Args:
-            answer_age: see `flagfall.timing.turn_clock.TurnClock`.
-        """
-        self.clock.answer_age = answer_age
-        self.clock.place = "outside"
-
-    # The agent's side.
+        """Return whether there will be no more turns."""
+        return self._is_closed()
 
     @property
     def wants(self) -> frozenset[str]:
@@ -251,63 +131,145 @@ class Seat:
         except trio.EndOfChannel:
             raise StopAsyncIteration from None
 
-    async def turn(self) -> Envelope:
-        """Take the newest turn that waits for an answer; wait until there is one.
 
-        Turns that were judged before the agent asked for them are not shown. If it is cancelled, nothing
-        was taken: the next call gets the turn.
+class HostSeat:
+    """The other end of a seat, for the host of its agent and for the referee.
 
-        Raises:
-            trio.EndOfChannel: the match is over, or the seat is disqualified.
-            trio.BusyResourceError: another task of the agent waits here already.
-        """
+    Args:
+        number: zero-based index of the seat in the match.
+        control: the time control.
+        keeper: the timekeeper of the event loop.
+        referee: notified of the events of the seat.
+
+    Attributes:
+        number: zero-based index of the seat in the match.
+        agent: the agent's end.
+        clock: measures the time that the agent uses.
+        budget: what is left of the time control.
+        stats: counts and times for the report.
+        disqualified: the reason why the seat is disqualified, or `None`.
+        reason_detail: details of that for the agent's author.
+        stderr_tail: the end of the agent's standard error; set by a host that has it.
+        absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
+            waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
+        task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
+        now: the clock by which it is judged, in nanoseconds.
+        taken_ns: when the clock of the turn that was taken last began.
+        keep_note: takes the notes of the agent; set by the environment.
+        stop_agent: cancels the agent's task, when the seat is disqualified.
+    """
+
+    __slots__ = (
+        "_channel",
+        "_late",
+        "_referee",
+        "absence",
+        "agent",
+        "budget",
+        "clock",
+        "disqualified",
+        "keep_note",
+        "now",
+        "number",
+        "reason_detail",
+        "stats",
+        "stderr_tail",
+        "stop_agent",
+        "taken_ns",
+        "task",
+    )
+
+    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
+        self.number: int = number
+        self.stats: SeatStats = SeatStats()
+        self.disqualified: str | None = None
+        self.reason_detail: str = ""
+        self.stderr_tail: str = ""
+        self.task: TaskRole | None = None
+        self.absence: Callable[[], AgentFault | None] | None = None
+        self.now: NowNs = keeper.now
+        self.taken_ns: int = keeper.now()
+        self._late: LateNotice | None = None
+        self.keep_note: Callable[[HostSeat, Any], None] = ignore
+        self.stop_agent: Callable[[], None] = ignore
+        self._referee = referee
+        self._channel = open_turn_channel(self)
+        self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
+        self.budget: Budget = self.clock.budget
+        self.agent: Seat = Seat._create(self, self._channel.reply)  # noqa: SLF001 - the two ends belong together
+
+    def __repr__(self) -> str:
+        return f"<HostSeat {self.number}: {self._channel.statistics()}>"
+
+    # For hosts.
+
+    @property
+    def limit_ns(self) -> int:
+        """Return how long what was asked last may take before it is late."""
+        return self.clock.limit_ns
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """Return the phases that the agent wants to be asked in."""
+        return self.agent.wants
+
+    @property
+    def held_up_loop(self) -> bool:
+        """Return whether it was this seat's agent that held up the event loop last."""
+        return self.clock.held_up_loop
+
+    def look_up_spaces(self) -> Spaces | None:
+        """Return the spaces of the task; `None` if no task is known yet."""
+        return None if self.task is None else spaces_of(self.task, self.number)
+
+    # What the agent's end is made of.
+
+    def is_closed(self) -> bool:
+        """Return whether there will be no more turns for the agent."""
+        return self._channel.closed
+
+    def time_of_turn(self) -> tuple[int, int, LateNotice | None]:
+        """Return the start of the turn that was taken last, its limit, and the notice that came with it."""
+        return self.taken_ns, self.clock.limit_ns, self._late
+
+    async def take_turn(self) -> Envelope:
+        """Take the newest turn; see `Seat.turn`."""
         clock = self.clock
-        if clock.is_overrun:
+        if clock.state is _OVERRUN:
             self._end_overrun()
         envelope = self._channel.take()
         if envelope is None:
             envelope = await self._wait()
-        started_ns = clock.started_ns
-        if started_ns is None:
-            clock.resume(self.now())
-            started_ns = clock.started_ns
-        elif started_ns != clock.busy_since_ns:  # it left an older turn unanswered
-            clock.rest(is_running=True)
-        timer = clock.timer
-        timer.started_ns = started_ns  # type: ignore[assignment]  # it runs
-        timer.late = envelope.late
+        if clock.state is not _RUNNING:
+            clock.take(self.now())
+        self.taken_ns = clock.started_ns
+        self._late = envelope.late
         return envelope
 
-    def note(self, value: Any) -> None:
-        """Attach a note to the turn that is answered next; the journal keeps it.
-
-        Args:
-            value: see `flagfall.kernel.hosting.Briefing.note`.
-        """
-        if not self.closed:
+    def take_note(self, value: Any) -> None:
+        """Take a note of the agent; see `Seat.note`."""
+        if not self._channel.closed:
             self.keep_note(self, value)
 
-    def close(self) -> None:
-        """Leave the match: the seat is disqualified as `gone`, unless the match is over."""
-        if not self.closed:
+    def leave(self) -> None:
+        """Disqualify the seat as `gone`; see `Seat.close`."""
+        if not self._channel.closed:
             self._referee.disqualified(self, "gone", "the agent closed its seat")
 
     async def _wait(self) -> Envelope:
         """Wait for a turn; meanwhile no time of the agent is used."""
         channel, clock = self._channel, self.clock
-        if self._is_asking:
-            return await channel.receive_next()  # which raises: the task that asks has the clock
-        self._is_asking = True
+        channel.start_receiving()  # raises where another task waits: the clock is that task's
         try:
             self._pause_clock()
             return await channel.receive_next()
         except trio.Cancelled:
             # The turn waits and the agent does something else: its clock goes on.
-            if channel.waiting is not None and clock.started_ns is None:
+            if channel.waiting is not None and not clock.is_running:
                 clock.resume(self.now())
             raise
         finally:
-            self._is_asking = False
+            channel.is_receiving = False
 
     def _pause_clock(self) -> None:
         """Stop the clock while the agent waits for a turn.
@@ -316,11 +278,11 @@ class Seat:
         for another without an answer, the clock of that turn goes on.
         """
         channel, clock = self._channel, self.clock
-        if channel.waiting is None and channel.open is not None:
+        if channel.waiting is None and channel.open_envelope is not None:
             return
-        if channel.waiting is not None and clock.started_ns is not None:
+        if channel.waiting is not None and clock.is_running:
             now_ns = self.now()
-            if now_ns >= clock.due_ns:
+            if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
                 self.fire(now_ns)  # it came too late for this one; that may post the next
             if channel.waiting is not None:
                 clock.pause(now_ns, channel.waiting.number)
@@ -328,8 +290,8 @@ class Seat:
         clock.reset()
 
     def _end_overrun(self) -> None:
-        self.clock.end_overrun()
-        if self._channel.waiting is not None:
+        self.clock.reset()
+        if self._channel.waiting is not None:  # posted meanwhile, with what was left of the time then
             self._set_limits(self._channel.waiting.phase)
 
     # Replies, from the channel (see `flagfall.kernel.channels.turn_channel.ReplyHandler`).
@@ -337,19 +299,18 @@ class Seat:
     def answered(self, envelope: Envelope, value: Any) -> None:
         """Judge the reply to the open turn, and report it."""
         clock = self.clock
-        busy_since_ns, clock.busy_since_ns = clock.busy_since_ns, None
         now_ns = self.now()
         verdict: Verdict
         if now_ns < clock.fast_path_until_ns:
-            # It runs, since the turn was taken; a reply before every limit needs no more arithmetic.
-            spent_ns, credit_ns = now_ns - clock.started_ns, 0  # type: ignore[operator]
+            # Before every limit: on time, whatever the host lost. This is the path of nearly every reply, so
+            # it leaves out what can change nothing: the ledger, the reading, the verdict's arithmetic.
+            spent_ns, credit_ns = now_ns - clock.started_ns, 0
             verdict = ON_TIME
         else:
-            since_ns = now_ns if busy_since_ns is None else busy_since_ns
-            reading = clock.read(now_ns, envelope.number, since_ns)
+            reading = clock.read(now_ns, envelope.number)
             spent_ns, credit_ns = reading.spent_ns, reading.credit_ns
             verdict = verdict_of(reading, clock.limits, abortable=self._referee.abortable)
-        clock.due_ns = NEVER_NS
+        clock.stop()
         self._referee.replied(self, envelope, value, now_ns, spent_ns, credit_ns, verdict)
 
     def answered_stale(self, envelope: Envelope, value: Any) -> None:
@@ -359,8 +320,8 @@ class Seat:
         if busy_ns:  # its deadline is still to be fired: the agent held up the loop, or it is this moment's
             self._referee.disqualified(self, "late", f"busy for {busy_ns / 1e6:.1f} ms")
             return
-        self._referee.replied_stale(self, envelope, value, now_ns, now_ns - self.timer.started_ns)
-        self.clock.rest(is_running=self._channel.waiting is not None)
+        self._referee.replied_stale(self, envelope, value, now_ns, now_ns - self.taken_ns)
+        self.clock.end_older(is_open=self._channel.waiting is not None)
 
     def answered_nothing(self, number: object) -> None:
         """Report a reply that answers no turn that was taken."""
@@ -383,23 +344,27 @@ class Seat:
         answer may lie unread. Only then the turn is judged.
         """
         channel, clock = self._channel, self.clock
-        if channel.closed or clock.busy_since_ns is None:
+        if channel.closed or clock.state is _WAITING or clock.state is _PAUSED:
             return
-        taken, is_open = channel.taken, channel.open
+        taken, open_envelope = channel.taken, channel.open_envelope
+        # A thread notes when it has made an answer. One that was made in time must not be overtaken by its
+        # own delivery, and one that was not is late by what it took, not by when it was heard.
         if (
             clock.agent_times is not None
             and taken is not None
             and clock.is_answer_under_way(now_ns, taken.number)
         ):
-            clock.put_off(now_ns + UNDER_WAY_NS)  # it is judged when it is heard, by when it was made
+            clock.put_off(now_ns + UNDER_WAY_NS)
             return
-        number = None if is_open is None else is_open.number
+        number = None if open_envelope is None else open_envelope.number
         reading, left_ns, hard_left_ns = clock.read_when_due(now_ns, number)
         if left_ns > 0:  # the host lost some of it, or the CPU's time runs slower
             clock.look_again_in(left_ns, now_ns)
             return
+        # Credit comes before grace: the grace period is counted from a deadline that stalls have moved on,
+        # and is given once for it. In the other order each stall would begin another one.
         if clock.may_lie_unheard(now_ns, reading.credit_ns) and (
-            until_ns := clock.grace.put_off(now_ns, clock.due_ns, is_open)
+            until_ns := clock.grace.put_off(now_ns, clock.due_ns, open_envelope)
         ):
             clock.put_off(until_ns)
             return
@@ -407,8 +372,10 @@ class Seat:
         if verdict != "late" and verdict != "overrun":  # noqa: PLR1714 - narrows the type
             self._referee.disqualified(self, "late", f"busy for {reading.busy_ns / 1e6:.1f} ms")
             return
+        # The clock is set before the referee is told, which may post the next turn before it returns: that
+        # turn starts the clock of an agent that is busy with this one.
         self.expire()
-        if self._is_asking:  # it took the turn, and asks for another: it is busy with nothing
+        if channel.is_receiving:  # it took the turn, and asks for another: it is busy with nothing
             clock.end_busy()
         else:  # it is still busy: its hard limit comes next
             clock.due_ns = now_ns + hard_left_ns
@@ -429,34 +396,33 @@ class Seat:
         channel, clock = self._channel, self.clock
         if channel.waiting is not None:
             self.stats.skipped += 1
-        if clock.phase != envelope.phase or self.is_metered:
+        if clock.phase != envelope.phase or not self.budget.flat:
             self._set_limits(envelope.phase)
-        if self._is_asking:
+        if channel.is_receiving:  # its clock starts when it takes the turn: until then it waits for the loop
             clock.reset()
-        elif not clock.is_overrun:
+        elif clock.state is not _OVERRUN:  # it computes on its own account, and finds the turn when it asks
             clock.start(now_ns)
         channel.send_nowait(envelope)
 
     def _set_limits(self, phase: Phase) -> None:
         referee = self._referee
-        until_ns = referee.result_until_ns if phase == "result" else 0
-        self.clock.set_limits(phase, paced=referee.is_paced(phase), extended_until_ns=until_ns)
-
-    def charge(self, phase: Phase, spent_ns: int) -> None:
-        """Book the time that one phase took."""
-        self.budget.charge(phase, spent_ns)
+        least_ns = max(0, referee.result_until_ns - self.now()) if phase == "result" else 0
+        self.clock.set_limits(phase, paced=referee.is_paced(phase), least_ns=least_ns)
 
     def expire(self) -> None:
         """End the open turn, which was judged: it is not shown any more, and an answer to it is stale."""
         if self._channel.waiting is not None:
             self.stats.skipped += 1
         self._channel.retract()
+        self.clock.expire()
 
     def withdraw(self) -> None:
         """End what is open, without a verdict."""
         channel = self._channel
         if channel.waiting is not None and channel.taken is None:
             self.clock.end_busy()
+        else:
+            self.clock.expire()
         channel.retract()
 
     def is_untouched(self, now_ns: int, reason: str) -> bool:
@@ -470,8 +436,7 @@ class Seat:
         """
         if self._channel.waiting is None:
             return False
-        started_ns = self.clock.started_ns
-        return reason != "late" or started_ns is None or started_ns == now_ns
+        return reason != "late" or self.clock.clock_began_ns in {NEVER_NS, now_ns}
 
     def disqualify(self, reason: str, detail: str) -> str:
         """Close the seat for good.
@@ -490,6 +455,7 @@ class Seat:
         self.disqualified = reason
         self.reason_detail = detail[-MAX_DETAIL_CHARS:]
         self.end()
+        self.stop_agent()
         return reason
 
     def end(self) -> None:
@@ -498,5 +464,9 @@ class Seat:
         self.clock.close()
 
     def release(self) -> None:
-        """Take no more replies: the match is over, and its result is made."""
+        """Take no more replies: the match is over, and its result is made.
+
+        The agent may keep its end, which leads here; so this end lets go of it.
+        """
         self._channel.release()
+        del self.agent

@@ -13,7 +13,7 @@ import trio
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.hosting import AgentHost, Briefing
 from flagfall.kernel.referee.state_machine import Referee
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.seeding import derive_seed
 from flagfall.kernel.tracebacks import agent_traceback
 from flagfall.timing import TimeControl, Timekeeper
@@ -49,7 +49,6 @@ class Seating:
         "_hosts",
         "_ledger",
         "_referee",
-        "_scopes",
         "_seed",
         "_void",
         "seats",
@@ -71,14 +70,12 @@ class Seating:
         self._ledger = keeper.ledger
         self._referee = referee
         self._void = void
-        # By seat, while its agent runs.
-        self._scopes: list[trio.CancelScope | None] = [None] * len(hosts)
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
-        self.seats: list[Seat] = [Seat(number, control, keeper, referee) for number in range(len(hosts))]
+        self.seats: list[HostSeat] = [
+            HostSeat(number, control, keeper, referee) for number in range(len(hosts))
+        ]
         referee.seat_all(self.seats)
-        referee.on_disqualified = self._stop_agent
-        referee.find_blocker = self._find_blocker
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start the agents in a nursery."""
@@ -116,17 +113,17 @@ class Seating:
             with trio.move_on_after(CLOSE_SECONDS):
                 await self._agents_gone.wait()
 
-    async def _run(self, seat: Seat, host: AgentHost) -> None:
+    async def _run(self, seat: HostSeat, host: AgentHost) -> None:
         """Run one agent; whatever it does, only its own seat is disqualified."""
         task = trio.lowlevel.current_task()
         self._ledger.register(task, seat.clock)
         try:
             with trio.CancelScope() as scope:
-                self._scopes[seat.number] = scope
+                seat.stop_agent = scope.cancel
                 try:
                     await host.run(seat, self._briefing(seat))
                 finally:
-                    self._scopes[seat.number] = None
+                    seat.stop_agent = ignore
         except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
             self._void(fault)
         except AgentFault as fault:
@@ -138,7 +135,7 @@ class Seating:
             if passing is not None:
                 raise passing from None
         else:
-            if not seat.closed:
+            if not seat.is_closed():
                 self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
         finally:
             self._ledger.forget(task)
@@ -146,24 +143,15 @@ class Seating:
             if self._agents_left == 0 and self._agents_gone is not None:
                 self._agents_gone.set()
 
-    def _briefing(self, seat: Seat) -> Briefing:
+    def _briefing(self, seat: HostSeat) -> Briefing:
         return Briefing(
             seat.number,
             len(self._hosts),
             derive_seed(self._seed, "seat", seat.number),
             self._control_text,
             seat.look_up_spaces,
-            seat.note,
+            seat.agent.note,
         )
-
-    def _stop_agent(self, number: int) -> None:
-        scope = self._scopes[number]
-        if scope is not None:
-            scope.cancel()
-
-    def _find_blocker(self) -> int | None:
-        last = self._ledger.last
-        return next((seat.number for seat in self.seats if seat.clock is last), None)
 
 
 def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

@@ -1,4 +1,4 @@
-"""Remaining time of one seat under a time control, in integer arithmetic.
+"""Remaining time of one seat under a time control, and the verdict of a turn, in integer arithmetic.
 
 Rule 1: a tie is late; `is_late` owns that, and no other code compares.
 Rule 2: this file does not know what time it is. It is given what was spent.
@@ -6,14 +6,15 @@ Rule 2: this file does not know what time it is. It is given what was spent.
 
 from __future__ import annotations
 
-__all__ = ["Budget", "is_late"]
+__all__ = ["Budget", "Limits", "PhaseLimits", "Reading", "is_late", "verdict_of"]
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import attrs
 
+from flagfall.events import ON_TIME, Verdict
 from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.phases import PHASES, Phase
 
@@ -142,6 +143,61 @@ class Budget:
         if total is None:
             return NEVER_NS
         return max(0, total + (self.control.grace or 0) - self._used_ns)
+
+
+class Reading(NamedTuple):
+    """Reading of the clock of a turn, in nanoseconds.
+
+    Attributes:
+        spent_ns: time used of the turn.
+        credit_ns: time that the host lost while the turn ran; not in `spent_ns`.
+        busy_ns: for how long the agent has been busy without an answer.
+        grace_ns: grace period for an answer whose arrival is unknown, on a host that stalled; else 0.
+    """
+
+    spent_ns: int
+    credit_ns: int = 0
+    busy_ns: int = 0
+    grace_ns: int = 0
+
+
+class Limits(NamedTuple):
+    """The limits of a turn, in nanoseconds; `NEVER_NS` for none.
+
+    Attributes:
+        soft_ns: time from which an answer is late.
+        busy_ns: time of being busy after which the agent is disqualified.
+        hard_ns: the same for this turn alone.
+        abort_ns: time from which the episode is aborted; until then a late turn stays open.
+    """
+
+    soft_ns: int = NEVER_NS
+    busy_ns: int = NEVER_NS
+    hard_ns: int = NEVER_NS
+    abort_ns: int = NEVER_NS
+
+
+def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
+    """Judge a turn by the clock. Pure.
+
+    Args:
+        reading: the reading of the clock.
+        limits: the limits of the turn.
+        abortable: the task has an action that aborts its episode.
+
+    Returns:
+        `on time`, `late`, `overrun` or `disqualified`. Exactly a limit is over it.
+    """
+    grace_ns = reading.grace_ns
+    if is_late(reading.busy_ns, limits.busy_ns + grace_ns):
+        return "disqualified"
+    if not is_late(reading.spent_ns, limits.soft_ns + grace_ns):
+        return ON_TIME
+    if limits.soft_ns >= limits.hard_ns:  # to be late is to be disqualified
+        return "disqualified"
+    if not is_late(reading.spent_ns, limits.abort_ns + grace_ns):
+        return "late"
+    return "overrun" if abortable else "disqualified"
 
 
 @lru_cache(maxsize=_MAX_CACHED_CONTROLS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["ElapsedTimer"]
 
+from collections.abc import Callable
+
 from flagfall.timing.clocks import NowNs
 from flagfall.timing.durations import NEVER_NS
 
@@ -11,34 +13,50 @@ _MS = 1_000_000
 
 
 class ElapsedTimer:
-    """Elapsed and remaining time of the agent's turn.
+    """Elapsed and remaining time of the agent's turn, to be read only: agents in the loop hold it.
 
     The millisecond values are rounded towards zero, as in GVGAI's `ElapsedCpuTimer`.
 
-    Attributes:
-        started_ns: when the turn's clock started.
-        limit_ns: how long the turn may take; `NEVER_NS` for no limit.
-        late: notice of the last turn that was late or illegal, given once, with the turn
-            after it; else `None` (see `flagfall.kernel.channels.envelope.LateNotice`).
+    Args:
+        now: the present time in nanoseconds.
+        turn: returns when the clock of the turn began, on that clock; its limit in nanoseconds, `NEVER_NS`
+            for none; and the notice of the last turn, if that was late or illegal.
     """
 
-    __slots__ = ("_now", "late", "limit_ns", "started_ns")
+    __slots__ = ("_now", "_turn")
 
-    def __init__(self, now: NowNs, limit_ns: int = NEVER_NS) -> None:
+    def __init__(self, now: NowNs, turn: Callable[[], tuple[int, int, object]]) -> None:
         self._now = now
-        self.limit_ns: int = limit_ns
-        self.started_ns: int = now()
-        self.late: object = None
+        self._turn = turn
+
+    @property
+    def started_ns(self) -> int:
+        """Return when the clock of the turn began."""
+        return self._turn()[0]
+
+    @property
+    def limit_ns(self) -> int:
+        """Return how long the turn may take; `NEVER_NS` for no limit."""
+        return self._turn()[1]
+
+    @property
+    def late(self) -> object:
+        """Return the notice of the last turn if that was late or illegal, once; else `None`.
+
+        See `flagfall.kernel.channels.envelope.LateNotice`.
+        """
+        return self._turn()[2]
 
     @property
     def elapsed_ns(self) -> int:
         """Return the nanoseconds since the turn's clock started."""
-        return self._now() - self.started_ns
+        return self._now() - self._turn()[0]
 
     @property
     def remaining_ns(self) -> int:
         """Return the nanoseconds left; negative when the time is over, `NEVER_NS` where there is no limit."""
-        return NEVER_NS if self.limit_ns >= NEVER_NS else self.limit_ns - self.elapsed_ns
+        started_ns, limit_ns, _ = self._turn()
+        return NEVER_NS if limit_ns >= NEVER_NS else limit_ns - (self._now() - started_ns)
 
     @property
     def elapsed_ms(self) -> int:

@@ -51,6 +51,7 @@ class Grace:
             what: the envelope whose deadline it is; `None` for the hard limit of one that is not open any
                 more.
         """
+        # By identity, not by number: the hard limit of a turn that is over (`None`) has a grace period too.
         if what is not self._what:
             self._what = what
             self._until_ns = due_ns + GRACE_NS
@@ -59,5 +60,6 @@ class Grace:
             return self._until_ns
         if self._passes == 0:
             return 0
+        # The time is over, but a loop that was held up all the while has not looked for the answer once.
         self._passes -= 1
         return now_ns + _NEXT_PASS_NS

@@ -2,7 +2,7 @@
 
 It is started when a turn is taken (or posted to a busy agent), and read when the turn is answered or its time
 has come. It measures and nothing else: it knows no envelope and no referee. The verdict is a pure function of
-its reading and of the limits (`verdict_of`).
+its reading and of the limits (`flagfall.timing.budget.verdict_of`).
 
 Two spans are measured. The *turn* lasts from its start to its answer. The agent is *busy* from the start of a
 turn until it answers it or asks for another: if it is late and is asked the next turn meanwhile, the clock of
@@ -16,19 +16,18 @@ Rule 2: before `fast_path_until_ns` a reply is on time without any arithmetic: t
 
 from __future__ import annotations
 
-__all__ = ["Reading", "TurnClock", "verdict_of"]
+__all__ = ["ClockState", "TurnClock"]
 
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trio.lowlevel import current_task
 
-from flagfall.events import ON_TIME, Verdict
-from flagfall.timing.budget import Budget, is_late
+from flagfall.timing.budget import Budget, Limits, PhaseLimits, Reading, is_late
 from flagfall.timing.callbacks import ignore
 from flagfall.timing.deadlines import Deadline
 from flagfall.timing.durations import NEVER_NS
-from flagfall.timing.elapsed_timer import ElapsedTimer
 from flagfall.timing.grace import GRACE_NS, Grace
 from flagfall.timing.stalls import STALL_NS, Place
 
@@ -57,59 +56,43 @@ LOOK_AGAIN_NS: Final = 1_000
 spinning."""
 
 
-class Reading(NamedTuple):
-    """Reading of the clock of a turn, in nanoseconds.
+class ClockState(Enum):
+    """What the clock of a seat does."""
+
+    WAITING = auto()
+    """Nothing: the agent has answered, or waits for a turn, of which it has used no time."""
+
+    PAUSED = auto()
+    """Nothing, while the agent waits in turn for a turn that lies ready, of which it has used some time."""
+
+    RUNNING = auto()
+    """It measures the newest turn, with which alone the agent is busy."""
+
+    BUSY = auto()
+    """It measures for how long the agent is busy with an older turn, and the newest one, if that is open."""
+
+    OVERRUN = auto()
+    """It measures for how long the agent is busy with a turn that was aborted; no other turn runs."""
+
+
+# Names of their own: Python 3.11 finds a member of an enumeration in ten times the time.
+_WAITING, _PAUSED, _RUNNING, _BUSY, _OVERRUN = ClockState
+
+
+class Span(NamedTuple):
+    """The time for which an agent is busy, and where it is measured from.
 
     Attributes:
-        spent_ns: time used of the turn.
-        credit_ns: time that the host lost while the turn ran; not in `spent_ns`.
-        busy_ns: for how long the agent has been busy without an answer.
-        grace_ns: grace period for an answer whose arrival is unknown, on a host that stalled; else 0.
+        since_ns: its beginning.
+        mark_ns: what the agent had lost until then, by the ledger.
+        cpu_ns: the CPU time that the agent had used until then.
+        hard_ns: its limit.
     """
 
-    spent_ns: int
-    credit_ns: int = 0
-    busy_ns: int = 0
-    grace_ns: int = 0
-
-
-class Limits(NamedTuple):
-    """The limits of a turn, in nanoseconds; `NEVER_NS` for none.
-
-    Attributes:
-        soft_ns: time from which an answer is late.
-        busy_ns: time of being busy after which the agent is disqualified.
-        hard_ns: the same for this turn alone.
-        abort_ns: time from which the episode is aborted; until then a late turn stays open.
-    """
-
-    soft_ns: int = NEVER_NS
-    busy_ns: int = NEVER_NS
-    hard_ns: int = NEVER_NS
-    abort_ns: int = NEVER_NS
-
-
-def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
-    """Judge a turn by the clock. Pure.
-
-    Args:
-        reading: the reading of the clock.
-        limits: the limits of the turn.
-        abortable: the task has an action that aborts its episode.
-
-    Returns:
-        `on time`, `late`, `overrun` or `disqualified`. Exactly a limit is over it.
-    """
-    grace_ns = reading.grace_ns
-    if is_late(reading.busy_ns, limits.busy_ns + grace_ns):
-        return "disqualified"
-    if not is_late(reading.spent_ns, limits.soft_ns + grace_ns):
-        return ON_TIME
-    if limits.soft_ns >= limits.hard_ns:  # to be late is to be disqualified
-        return "disqualified"
-    if not is_late(reading.spent_ns, limits.abort_ns + grace_ns):
-        return "late"
-    return "overrun" if abortable else "disqualified"
+    since_ns: int
+    mark_ns: int
+    cpu_ns: int
+    hard_ns: int
 
 
 class TurnClock(Deadline):
@@ -123,15 +106,11 @@ class TurnClock(Deadline):
 
     Attributes:
         budget: the remaining time under the time control.
-        is_flat: the limits never change, and nothing need be charged.
-        is_overrun: the agent is busy with a turn that was aborted.
+        state: what it does.
         phase: the phase of the last request.
-        limit_ns: the soft limit of that request.
-        started_ns: time at which the clock of the turn started; `None` while it does not run.
-        busy_since_ns: time since which the agent is busy; `None` while it is not.
+        started_ns: time at which the clock of the newest turn began.
         fast_path_until_ns: a reply before this moment is on time.
         grace: the grace period of the turn.
-        timer: the agent's view of this clock.
         cpu_clock: returns the CPU time of the agent, for time controls on the CPU clock; set by its host.
         place: where the agent runs.
         agent_times: for an agent that uses this process's clock (in a thread), its host's function that
@@ -147,39 +126,28 @@ class TurnClock(Deadline):
     """
 
     __slots__ = (
-        "_busy_cpu_ns",
-        "_busy_hard_ns",
-        "_busy_mark_ns",
         "_cpu_ns",
-        "_deadlines",
-        "_first_ns",
-        "_hard_ns",
         "_keeper",
         "_ledger",
+        "_limits",
         "_mark_ns",
-        "_now",
-        "_overrun_hard_ns",
+        "_older",
         "_used_ns",
         "_when_due",
-        "abort_ns",
         "agent_times",
         "alarm",
         "answer_age",
         "budget",
-        "busy_since_ns",
         "cpu_clock",
         "fast_path_until_ns",
         "grace",
-        "is_flat",
-        "is_overrun",
-        "limit_ns",
         "load_seen_ns",
         "not_lost_ns",
         "phase",
         "place",
         "sent_ns",
         "started_ns",
-        "timer",
+        "state",
     )
 
     def __init__(
@@ -187,8 +155,6 @@ class TurnClock(Deadline):
     ) -> None:
         super().__init__(rank)
         self.budget: Budget = Budget(control)
-        self.is_flat: bool = self.budget.flat
-        self.timer: ElapsedTimer = ElapsedTimer(keeper.now)
         self.grace: Grace = Grace()
         self.cpu_clock: NowNs | None = None
         self.place: Place = "loop"
@@ -200,56 +166,81 @@ class TurnClock(Deadline):
         self.alarm: tuple[int, int] = _NO_ALARM
         self._when_due = when_due
         self._keeper = keeper
-        self._now = keeper.now
-        self._deadlines = keeper.deadlines
         self._ledger = keeper.ledger
         self.phase: Phase | None = None
-        self.limit_ns: int = NEVER_NS
-        self.abort_ns: int = NEVER_NS
-        self._hard_ns = self._first_ns = NEVER_NS
-        # The turn: its start, the ledger's sum and the CPU time then, and what was used of it before.
-        self.started_ns: int | None = None
+        self._limits: PhaseLimits = NEVER_NS, NEVER_NS, NEVER_NS
+        self.state: ClockState = _WAITING
+        # The newest turn: its start, the ledger's sum and the CPU time then, and what was used of it before.
+        self.started_ns: int = 0
         self._mark_ns = self._cpu_ns = self._used_ns = 0
         self.fast_path_until_ns: int = 0
-        # The span for which the agent is busy: the same of its first turn, and that turn's hard limit.
-        self.busy_since_ns: int | None = None
-        self._busy_mark_ns = self._busy_cpu_ns = 0
-        self._busy_hard_ns = NEVER_NS
-        # The hard limit of a turn that was aborted, while the agent is busy with it.
-        self._overrun_hard_ns: int | None = None
-        self.is_overrun: bool = False
+        # The older turn with which the agent is busy; `None` where it is not, or is busy with the newest one.
+        self._older: Span | None = None
+
+    # Set by the host of the agent.
+
+    def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
+        """Judge an agent in a thread by its own times; delays of the loop are not the agent's.
+
+        Args:
+            agent_times: as the attribute.
+        """
+        self.agent_times = agent_times
+        self.place = "thread"
+
+    def use_arrivals(self, answer_age: Callable[[], int | None]) -> None:
+        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them.
+
+        Args:
+            answer_age: as the attribute.
+        """
+        self.answer_age = answer_age
+        self.place = "outside"
 
     # The limits.
 
-    def set_limits(self, phase: Phase, *, paced: bool = False, extended_until_ns: int = 0) -> None:
+    def set_limits(self, phase: Phase, *, paced: bool = False, least_ns: int = 0) -> None:
         """Look up the limits of the next request.
 
         Args:
             phase: the phase of that request.
             paced: the tick is the limit, at real-time pace.
-            extended_until_ns: time until which it is not late in any case; 0 for none.
+            least_ns: time in which it is not late in any case.
         """
         self.phase = phase
-        self.limit_ns, self._hard_ns, self.abort_ns = self.budget.limits(phase)
+        soft_ns, hard_ns, abort_ns = self.budget.limits(phase)
         if paced:
-            self.limit_ns = self.abort_ns = NEVER_NS
-        if extended_until_ns:
-            self.limit_ns = max(self.limit_ns, extended_until_ns - self._now())
-            self._hard_ns = max(self._hard_ns, self.limit_ns)
-        self._first_ns = min(self.limit_ns, self._hard_ns)
-        self.timer.limit_ns = self.limit_ns
+            soft_ns = abort_ns = NEVER_NS
+        soft_ns = max(soft_ns, least_ns)
+        self._limits = soft_ns, hard_ns if paced else max(hard_ns, soft_ns), abort_ns
+
+    @property
+    def limit_ns(self) -> int:
+        """Return how long the last request may take before it is late."""
+        return self._limits[0]
 
     @property
     def limits(self) -> Limits:
         """Return the limits of the open turn."""
-        return Limits(self.limit_ns, self._current_hard_ns, self._hard_ns, self.abort_ns)
+        soft_ns, hard_ns, abort_ns = self._limits
+        return Limits(soft_ns, self._busy_span().hard_ns, hard_ns, abort_ns)
 
     # Starting and stopping.
 
     @property
+    def is_running(self) -> bool:
+        """Return whether the clock of a turn runs."""
+        return self.state is _RUNNING or self.state is _BUSY
+
+    @property
     def clock_began_ns(self) -> int:
         """Time at which the clock of the open turn began; `NEVER_NS` while it does not run."""
-        return NEVER_NS if self.started_ns is None else self.started_ns
+        return self.started_ns if self.is_running else NEVER_NS
+
+    @property
+    def held_up_loop(self) -> bool:
+        """Return whether it was this agent that held up the event loop last."""
+        return self._ledger.last is self
 
     def start(self, now_ns: int) -> None:
         """Start the clock of a turn: it is taken, or posted to an agent that is busy."""
@@ -257,21 +248,23 @@ class TurnClock(Deadline):
         ledger = self._ledger
         mark_ns = ledger.lost_ns - self.not_lost_ns
         if now_ns - ledger.step_began_ns > STALL_NS:
+            # The step that runs is booked when it ends, with what it lost before this turn began.
             mark_ns += self._lost_before(now_ns)
         self._mark_ns = mark_ns
         if self.cpu_clock is not None:
             self._cpu_ns = self.cpu_clock()
-        if self.busy_since_ns is None:
-            self.busy_since_ns = now_ns
-            self._busy_mark_ns = mark_ns
-            self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
-            due_ns = now_ns + self._first_ns
+        soft_ns, hard_ns, _ = self._limits
+        if self._older is None:
+            self.state = _RUNNING
+            due_ns = now_ns + (soft_ns if soft_ns < hard_ns else hard_ns)  # noqa: FURB136 - a call of min costs more
         else:
-            due_ns = min(now_ns + self.limit_ns, self.busy_since_ns + self._busy_hard_ns)
+            due_ns = min(now_ns + soft_ns, self._older.since_ns + self._older.hard_ns)
         self.due_ns: int = due_ns
-        self.fast_path_until_ns = due_ns if self.is_flat and self.cpu_clock is None else 0
+        # What the host lost is left out there: it could only make a reply earlier. A budget that is charged
+        # has to know it, and CPU time runs apart from the wall.
+        self.fast_path_until_ns = due_ns if self.budget.flat and self.cpu_clock is None else 0
         if due_ns < self.armed_ns:
-            self._deadlines.arm(self)
+            self._keeper.deadlines.arm(self)
 
     def resume(self, now_ns: int) -> None:
         """Start the clock of the turn that waits, with the time used before it was paused."""
@@ -279,42 +272,52 @@ class TurnClock(Deadline):
 
     def pause(self, now_ns: int, number: int) -> None:
         """Stop the clock of a turn that was not taken yet, and remember the time used of it."""
-        used_ns = 0 if self.started_ns is None else self.spent(now_ns, number)[0]
+        used_ns = self.spent(now_ns, number)[0]
         self.reset()
-        self._used_ns = used_ns
+        self.state, self._used_ns = _PAUSED, used_ns
+
+    def stop(self) -> None:
+        """Stop: the turn is answered."""
+        self.state = _WAITING
+        self.due_ns = NEVER_NS
 
     def reset(self) -> None:
         """Stop: the agent waits for a turn, of which no time is used."""
-        self.started_ns = self.busy_since_ns = None
+        self.state, self._older = _WAITING, None
         self.due_ns = NEVER_NS
         self._used_ns = 0
 
+    def expire(self) -> None:
+        """Go on without an open turn: it is over, and the agent is still busy with it or an older one."""
+        if self.state is _RUNNING:
+            self.state, self._older = _BUSY, self._busy_span()
+
     def end_busy(self) -> None:
         """End the span for which the agent is busy; nothing is due."""
-        self.busy_since_ns = None
+        if self.state is not _OVERRUN:
+            self.state, self._older = _WAITING, None
         self.due_ns = NEVER_NS
 
-    def rest(self, *, is_running: bool) -> None:
-        """End being busy with an old turn: the hard limit counts from the newer one, if that runs."""
+    def take(self, now_ns: int) -> None:
+        """Run for the newest turn alone, which the agent takes: it has left whatever came before."""
+        if self.state is _BUSY:
+            self.end_older(is_open=True)
+        else:
+            self.resume(now_ns)
+
+    def end_older(self, *, is_open: bool) -> None:
+        """End being busy with an old turn: the hard limit counts from the newer one, if one is open."""
         self.grace.forget()
-        self.busy_since_ns = None
-        if not is_running or self.started_ns is None:
-            self.due_ns = NEVER_NS
+        if self.state is not _BUSY or not is_open:
+            self.end_busy()
             return
-        self.busy_since_ns, self._busy_mark_ns = self.started_ns, self._mark_ns
-        self._busy_cpu_ns, self._busy_hard_ns = self._cpu_ns, self._hard_ns
-        self.put_off(self.started_ns + self._first_ns)
+        # The limits have not changed: those of a newer turn were looked up when it was posted.
+        self.state, self._older = _RUNNING, None
+        self.put_off(self.started_ns + min(self._limits[:2]))
 
     def overrun(self) -> None:
-        """Go on after the abort of a turn: only its hard limit counts, until `end_overrun`."""
-        self._overrun_hard_ns, self.started_ns = self._current_hard_ns, None
-        self.is_overrun = True
-
-    def end_overrun(self) -> None:
-        """End being busy with a turn that was aborted; the next request has its full time."""
-        self._overrun_hard_ns = None
-        self.is_overrun = False
-        self.reset()
+        """Go on after the abort of a turn: only its hard limit counts, until the agent asks for another."""
+        self.state = _OVERRUN
 
     def put_off(self, due_ns: int) -> None:
         """Fire at this moment, unless another limit comes before."""
@@ -324,7 +327,7 @@ class TurnClock(Deadline):
     def arm(self) -> None:
         """Make sure that it fires when it is due."""
         if self.due_ns < self.armed_ns:
-            self._deadlines.arm(self)
+            self._keeper.deadlines.arm(self)
 
     def close(self) -> None:
         """Fire no more; a place left behind in the queue of deadlines keeps nothing of the match alive."""
@@ -337,20 +340,18 @@ class TurnClock(Deadline):
 
     # Reading.
 
-    def read(self, now_ns: int, number: int, busy_since_ns: int) -> Reading:
+    def read(self, now_ns: int, number: int) -> Reading:
         """Read the clock when the open turn is answered.
 
         Args:
             now_ns: the present time.
             number: the number of the turn.
-            busy_since_ns: since when the agent was busy.
         """
         arrived_ns, is_known = self._arrival(now_ns, self.started_ns)
         spent_ns, credit_ns = self.spent(now_ns, number, arrived_ns)
-        busy_ns = spent_ns if busy_since_ns == self.started_ns else self._busy(arrived_ns, busy_since_ns)[0]
-        is_over = is_late(spent_ns, self.limit_ns) or is_late(busy_ns, self._busy_hard_ns)
+        is_over = is_late(spent_ns, min(self._limits[:2]))
         is_unsure = is_over and not is_known and self.may_lie_unheard(now_ns, credit_ns)
-        return Reading(spent_ns, credit_ns, busy_ns, GRACE_NS if is_unsure else 0)
+        return Reading(spent_ns, credit_ns, spent_ns, GRACE_NS if is_unsure else 0)
 
     def read_stale(self, now_ns: int) -> int:
         """Return for how long the agent was busy, if that is too long, when it answers a turn that is over.
@@ -360,13 +361,13 @@ class TurnClock(Deadline):
         Args:
             now_ns: the present time.
         """
-        since_ns = self.busy_since_ns
-        if since_ns is None:
+        if self.state is _WAITING or self.state is _PAUSED:
             return 0
-        arrived_ns, is_known = self._arrival(now_ns, since_ns)
-        busy_ns, credit_ns = self._busy(arrived_ns, since_ns)
+        span = self._busy_span()
+        arrived_ns, is_known = self._arrival(now_ns, span.since_ns)
+        busy_ns, credit_ns = self._busy(arrived_ns, span)
         grace_ns = 0 if is_known or not self.may_lie_unheard(now_ns, credit_ns) else GRACE_NS
-        return busy_ns if is_late(busy_ns, self._current_hard_ns + grace_ns) else 0
+        return busy_ns if is_late(busy_ns, span.hard_ns + grace_ns) else 0
 
     def read_when_due(self, now_ns: int, number: int | None) -> tuple[Reading, int, int]:
         """Read the clock when a limit seems to be reached.
@@ -379,18 +380,19 @@ class TurnClock(Deadline):
             What it shows, the time left until the next limit (0 or less: it is reached), and the time left
             until the hard limit.
         """
-        started_ns, busy_since_ns = self.started_ns, self.busy_since_ns
-        if number is None or started_ns is None or busy_since_ns != started_ns:
-            busy_ns, credit_ns = self._busy(now_ns, now_ns if busy_since_ns is None else busy_since_ns)
-            hard_left_ns = self._current_hard_ns - busy_ns
-            if number is None or started_ns is None:
+        soft_ns, hard_ns, abort_ns = self._limits
+        if self.state is _RUNNING and number is not None:  # one span: by an agent's own times, too
+            spent_ns, credit_ns = self.spent(now_ns, number)
+            busy_ns, hard_left_ns = spent_ns, hard_ns - spent_ns
+        else:
+            span = self._busy_span()
+            busy_ns, credit_ns = self._busy(now_ns, span)
+            hard_left_ns = span.hard_ns - busy_ns
+            if number is None or self.state is _OVERRUN:
                 return Reading(0, credit_ns, busy_ns), hard_left_ns, hard_left_ns
             spent_ns, credit_ns = self.spent(now_ns, number)
-        else:  # one span: by an agent's own times, too
-            spent_ns, credit_ns = self.spent(now_ns, number)
-            busy_ns, hard_left_ns = spent_ns, self._current_hard_ns - spent_ns
         # With `act_abort` a late turn stays open until that limit.
-        limit_ns = self.limit_ns if self.abort_ns >= NEVER_NS else max(self.limit_ns, self.abort_ns)
+        limit_ns = soft_ns if abort_ns >= NEVER_NS else max(soft_ns, abort_ns)
         return Reading(spent_ns, credit_ns, busy_ns), min(hard_left_ns, limit_ns - spent_ns), hard_left_ns
 
     def spent(self, now_ns: int, number: int, arrived_ns: int | None = None) -> tuple[int, int]:
@@ -401,7 +403,7 @@ class TurnClock(Deadline):
             number: the number of the turn.
             arrived_ns: when its answer arrived, from an agent outside; `None` if there is none yet.
         """
-        since_ns = now_ns if self.started_ns is None else self.started_ns
+        since_ns = self.started_ns
         if self.place == "loop" or self.cpu_clock is not None:
             return self._cost(now_ns, since_ns, self._mark_ns, self._cpu_ns)
         took_ns, made_ns = self.agent_times(number) if self.agent_times else (self.sent_ns, arrived_ns)
@@ -434,11 +436,11 @@ class TurnClock(Deadline):
         made_ns = self.agent_times(number)[1]
         return made_ns is not None and now_ns - made_ns <= HEARING_NS
 
-    @property
-    def _current_hard_ns(self) -> int:
-        return self._busy_hard_ns if self._overrun_hard_ns is None else self._overrun_hard_ns
+    def _busy_span(self) -> Span:
+        """Return the span for which the agent is busy: that of an older turn, or else of this one."""
+        return self._older or Span(self.started_ns, self._mark_ns, self._cpu_ns, self._limits[1])
 
-    def _arrival(self, now_ns: int, since_ns: int | None) -> tuple[int, bool]:
+    def _arrival(self, now_ns: int, since_ns: int) -> tuple[int, bool]:
         """Return when the answer that was read now has arrived, and whether that is known; if not, it is now.
 
         An answer from before its turn began shows that the system keeps no such time here, or that its clock
@@ -446,19 +448,18 @@ class TurnClock(Deadline):
 
         Args:
             now_ns: the present time.
-            since_ns: when its turn began; `None` for this moment.
+            since_ns: when its turn began.
         """
         if self.place != "outside" or self.answer_age is None:
             return now_ns, True
-        since_ns = now_ns if since_ns is None else since_ns
         age_ns = self.answer_age()
         if age_ns is None or age_ns > now_ns - since_ns + ARRIVAL_ERROR_NS:
             return now_ns, False
         return min(now_ns, max(since_ns, now_ns - age_ns)), True
 
-    def _busy(self, now_ns: int, since_ns: int) -> tuple[int, int]:
+    def _busy(self, now_ns: int, span: Span) -> tuple[int, int]:
         """Return for how long the agent has been busy, and the time that the host lost of that."""
-        return self._cost(now_ns, since_ns, self._busy_mark_ns, self._busy_cpu_ns)
+        return self._cost(now_ns, span.since_ns, span.mark_ns, span.cpu_ns)
 
     def _cost(self, now_ns: int, since_ns: int, mark_ns: int, cpu_ns: int) -> tuple[int, int]:
         wall_ns = now_ns - since_ns
@@ -470,12 +471,13 @@ class TurnClock(Deadline):
     def _credit(self, now_ns: int, wall_ns: int, mark_ns: int) -> int:
         """Return the part of a span of wall-clock time that ends now which the host lost."""
         ledger = self._ledger
+        # Losses are booked when the step or wait in which they fell has ended. A turn that ends within a step
+        # cannot wait for that, so what the step has lost so far is reckoned here, and not booked.
         if ledger.load_ns > self.load_seen_ns and ledger.owner_of(task := current_task()) is self:
             ledger.credit_load(self, task)  # what held up the step that runs; at its end it would be too late
         lost_ns = ledger.lost_ns - self.not_lost_ns - mark_ns
         if now_ns - ledger.step_began_ns > STALL_NS:
-            # The step that runs now is not in the ledger yet. What it took itself is its agent's own doing,
-            # so only what the host took of it is credited.
+            # What the step took itself is its agent's own doing, so only what the host took is credited.
             step = self._keeper.cost_of_this_step(now_ns)
             lost_ns += step.stopped_ns + (step.load_ns if self.place == "loop" else 0)
         # A loss that overlaps the span only in part may be more than the span.
@@ -485,6 +487,9 @@ class TurnClock(Deadline):
         """Return the part of the running step that will be booked as lost, but preceded the start."""
         cost = self._keeper.cost_of_this_step(now_ns)
         owner = self._ledger.owner_of(current_task())
+        # The booking at the step's end credits the whole step to those that it held up. The part before this
+        # turn is added to the mark now, which takes it from the credit again: by the rules of the ledger for
+        # this agent, or the two would not cancel out.
         if owner is self:
             return cost.stopped_ns + (cost.load_ns if self.place == "loop" else 0)
         self.load_seen_ns = self._ledger.load_ns + cost.load_ns

@@ -374,7 +374,7 @@ class EndlessHost:
         self.connection = Endless(message(b"a"))
 
     async def run(self, seat: Any, _briefing: Any) -> None:
-        start = await seat.turn()
+        start = await seat.agent.turn()
         link = LearnerConnection(self.connection, -1)  # type: ignore[arg-type]  # it has all that is used
         link.was_kept = True
         talk = _LearnerSession(seat, start.number)

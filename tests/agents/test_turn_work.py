@@ -80,7 +80,7 @@ class PipeHost:
         self.calls: dict[str, int] = {}
 
     async def run(self, seat: Any, briefing: Any) -> None:
-        await seat.turn()
+        await seat.agent.turn()
         pipe = AnsweringPipe(at_once=self._at_once)
         channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, "an agent")
         try:

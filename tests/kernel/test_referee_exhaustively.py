@@ -22,10 +22,11 @@ from flagfall.events import ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.dispatcher import EventDispatcher
 from flagfall.kernel.referee.pace import Pace
+from flagfall.kernel.referee.ports import RefereeState
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.requests import PhaseRequest, Stop
 from flagfall.kernel.roles import complete_task
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.stalls import NO_COST, StallLedger
@@ -88,7 +89,7 @@ class World:
         if paced:
             self.referee.pace = Pace(TICK_NS, self.deadlines, shape.seats, self.referee.tick)
         self.dispatcher = dispatcher
-        self.seats = [Seat(number, CONTROL, keeper, self.referee) for number in range(shape.seats)]
+        self.seats = [HostSeat(number, CONTROL, keeper, self.referee) for number in range(shape.seats)]
         self.referee.seat_all(self.seats)
         self.players = tuple(f"player_{number}" for number in range(shape.seats))
         self.task = complete_task(
@@ -97,7 +98,7 @@ class World:
         self.turn_of_task = 0
         self.phase = "start"
         for seat in self.seats:
-            seat.wants = frozenset({"act", "result"})
+            seat.agent.wants = frozenset({"act", "result"})
         self.referee.set_task(self.task)
         if shape.kind == "actor":
             self.ask()
@@ -139,7 +140,7 @@ class World:
         return dict.fromkeys(self.players, 0), dict.fromkeys(self.players, 0)
 
     def ask(self) -> None:
-        self.referee.ask(*self.request())
+        self.referee.play_turns(None, *self.request())
 
     def script(self, actions: Any) -> Any:
         self.check_actions(actions, self.referee.turns - 1)
@@ -205,21 +206,21 @@ class World:
                     self.left[number] = self.works_on[number]
                 self.take(seat)
             elif what == "reply":
-                seat.reply(self.works_on.pop(number))
+                seat.agent.reply(self.works_on.pop(number))
             elif what == "reply to an older one":
                 action = self.left.pop(number)
-                seat.reply(action, action[0])
+                seat.agent.reply(action, action[0])
             elif what == "reply to nothing":
-                seat.reply(number, self.referee.turns)
+                seat.agent.reply(number, self.referee.turns)
             else:
                 self.referee.disqualified(seat, "crashed")
         self.go_on()
         self.check()
 
-    def take(self, seat: Seat) -> None:
+    def take(self, seat: HostSeat) -> None:
         """Let the agent take the turn that lies ready, which needs no event loop."""
         try:
-            seat.turn().send(None)
+            seat.agent.turn().send(None)
         except StopIteration as taken:  # `pytest.raises` would take a tenth of this test's time
             self.works_on[seat.number] = (taken.value.number, seat.number, self.withdrawn)
         else:
@@ -238,11 +239,10 @@ class World:
         for seat in self.seats:
             if seat.number in self.out:
                 assert seat.disqualified is not None, f"seat {seat.number} came back"
-                assert seat.closed
+                assert seat.agent.closed
                 assert seat._channel.waiting is None, f"seat {seat.number} is asked, and it is out"
-        assert self.referee._missing >= 0, "a turn is settled again"
-        asked_or_over = self.over or self.referee.is_complete or self.referee._missing
-        assert asked_or_over, "nothing is asked, and no result is there"
+        is_asked = self.referee.state in {RefereeState.ASKING, RefereeState.AWAITING_TICK}
+        assert self.over or is_asked, "nothing is asked, and no result is there"
 
     def finish(self) -> None:
         """Let only time go on, until the match is over; then look at all that was recorded."""
@@ -325,6 +325,36 @@ def test_every_interleaving_keeps_the_invariants():
     assert all(count >= 2_000 for count in seen.values()), seen
 
 
+TRANSITIONS = {
+    RefereeState.IDLE: {RefereeState.ASKING, RefereeState.COMPLETE, RefereeState.STOPPED},
+    RefereeState.ASKING: {
+        RefereeState.IDLE,
+        RefereeState.AWAITING_TICK,
+        RefereeState.COMPLETE,
+        RefereeState.STOPPED,
+    },
+    RefereeState.AWAITING_TICK: {RefereeState.IDLE, RefereeState.STOPPED},
+    RefereeState.COMPLETE: {RefereeState.IDLE},
+    RefereeState.STOPPED: set(),
+}
+"""Each state of a referee, and those that follow it."""
+
+
+def test_every_state_is_reached_and_these_transitions_are_all():
+    found: dict[RefereeState, set[RefereeState]] = {state: set() for state in RefereeState}
+
+    class Watched(Referee):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "state" and value is not (before := getattr(self, "state", value)):
+                assert value is not RefereeState.AWAITING_TICK or self.pace is not None
+                found[before].add(value)
+            super().__setattr__(name, value)
+
+    for shape in SHAPES:
+        explore(attrs.evolve(shape, depth=4), Watched)
+    assert found == TRANSITIONS
+
+
 # Planted faults: each of them must be found.
 
 
@@ -332,7 +362,7 @@ class SettlesTwice(Referee):
     """Settles the turn of a seat that is disqualified, answered or not."""
 
     def _is_waited_for(self, seat: Any) -> bool:  # noqa: ARG002 - the fault
-        return bool(self._missing)
+        return self.state is RefereeState.ASKING
 
 
 class PlaysStale(Referee):
@@ -354,9 +384,9 @@ class PlaysOldTasks(Referee):
 class NumbersAgain(Referee):
     """Gives the number of a turn that was withdrawn to the next one."""
 
-    def _open_first_turn(self, script: Any, observation: Any, reward: Any) -> None:
-        self._is_withdrawn = False
-        super()._open_first_turn(script, observation, reward)
+    def play_turns(self, script: Any, observation: Any, reward: Any) -> None:
+        self._skips_number = False
+        super().play_turns(script, observation, reward)
 
 
 class LetsBackIn(Referee):
@@ -370,9 +400,9 @@ class LetsBackIn(Referee):
 class WaitsForEver(Referee):
     """Does not count a seat that breaks down in a phase."""
 
-    def _count_answer(self) -> None:
+    def _wait_no_more(self, seat: Any) -> None:
         if not any(seat.disqualified for seat in self._seats):
-            super()._count_answer()
+            super()._wait_no_more(seat)
 
 
 class StopsWithinATurn(Referee):
@@ -380,7 +410,7 @@ class StopsWithinATurn(Referee):
 
     def stop(self, reason: Any) -> None:
         super().stop(reason)
-        self._close_turn()
+        self._close_request()
 
 
 class RecordsFirstComeFirst(Referee):
@@ -396,7 +426,7 @@ class _StaleChannel(TurnChannel):
 
     def reply(self, action: Any = None, number: int | None = None) -> None:
         if self.taken is not None and not self.closed:
-            self.open = self.taken
+            self.open_envelope = self.taken
         super().reply(action, number)
 
 
@@ -415,11 +445,11 @@ class _StaleChannel(TurnChannel):
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_a_planted_fault_is_found(shape: Shape, referee: type[Referee]):
-    with pytest.raises((AssertionError, trio.ClosedResourceError)):
+    with pytest.raises((AssertionError, KeyError, trio.ClosedResourceError)):
         explore(shape, referee)
 
 
 def test_a_channel_that_takes_a_stale_answer_for_the_open_turn_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("flagfall.kernel.seat.TurnChannel", _StaleChannel)
+    monkeypatch.setattr("flagfall.kernel.seat.open_turn_channel", _StaleChannel._create)
     with pytest.raises(AssertionError):
         explore(Shape(1, "script", 6))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import trio
 
 from flagfall.events import MatchEnded
-from tests.fakes import CountTask, Sleeper, TogetherTask, play
+from flagfall.timing import NEVER_NS
+from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play
 
 
 class Actor:
@@ -110,3 +112,64 @@ def test_two_tasks_of_an_agent_never_wait_at_once():
     played = play(CountTask(4), Actor(body))
     assert seen == [1, 2]
     assert played.actions() == [1, 1, 2, 3]
+
+
+def sets_its_clock(seat: Any) -> None:
+    seat.clock.fast_path_until_ns = seat.clock.due_ns = NEVER_NS
+
+
+def sets_its_timer(seat: Any) -> None:
+    seat.timer.limit_ns = seat.timer.started_ns = NEVER_NS
+
+
+@pytest.mark.parametrize("cheat", [sets_its_clock, sets_its_timer])
+def test_an_agent_in_the_loop_has_no_more_time_than_its_limit(cheat: Any):
+    async def body(seat: Any) -> None:
+        async for turn in seat:
+            with suppress(AttributeError):
+                cheat(seat)
+            await trio.sleep(0.05)
+            seat.reply(5, turn.number)
+
+    played = play(CountTask(3), Actor(body), control="act=10ms/1s")
+    assert played.verdicts() == ["late"] * 3
+
+
+def test_an_agent_cannot_make_an_illegal_action_the_answer_to_another_phase():
+    async def body(seat: Any) -> None:
+        async for turn in seat:
+            with suppress(AttributeError):
+                turn.phase = "result"
+            seat.reply("no action")
+
+    task = CountTask(3)
+    played = play(task, Actor(body))
+    assert (played.verdicts(), task.taken) == (["illegal"] * 3, [NIL] * 3)
+
+
+def test_no_attribute_of_what_an_agent_holds_leads_to_its_clock():
+    """Private names included; `__self__` and the like are for those who mean to cheat (`docs/hosts.md`)."""
+    seen: dict[int, Any] = {}
+
+    def follow(held: Any) -> None:
+        if id(held) in seen or not type(held).__module__.startswith(("flagfall", "builtins")):
+            return
+        seen[id(held)] = held
+        for name in dir(held):
+            if not name.startswith("__"):
+                with suppress(AttributeError):
+                    follow(getattr(held, name))
+
+    class Curious:
+        def start(self, briefing: Any) -> None:
+            follow(briefing)
+
+        async def run(self, seat: Any) -> None:
+            async for turn in seat:
+                follow(seat)
+                follow(turn)
+                seat.reply(1)
+
+    play(CountTask(), Curious())
+    kinds = {type(held).__name__ for held in seen.values() if type(held).__module__.startswith("flagfall")}
+    assert kinds == {"Briefing", "Spaces", "Seat", "ElapsedTimer", "Envelope"}

@@ -115,11 +115,11 @@ class AsItStarts:
     described = -1
 
     async def run(self, seat: Any, _briefing: Any) -> None:
-        await seat.turn()
+        await seat.agent.turn()
         self.described = seat.task.described
-        seat.reply()
-        async for _ in seat:
-            seat.reply(1)
+        seat.agent.reply()
+        async for _ in seat.agent:
+            seat.agent.reply(1)
 
 
 async def test_spaces_are_described_before_the_time_of_an_agent_that_is_told_of_them_begins():

@@ -18,7 +18,7 @@ from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.events import StallSeen
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.host_meter import HostMeter
@@ -195,7 +195,7 @@ def judged(
         deadline=lambda _seat, verdict, _spent_ns, _credit_ns: verdicts.append((now_ns / MS, verdict)),
         disqualified=lambda _seat, _reason, _detail: verdicts.append((now_ns / MS, "disqualified")),
     )
-    seat = Seat(0, TimeControl.parse(control), keeper, referee)
+    seat = HostSeat(0, TimeControl.parse(control), keeper, referee)
     seat.post(Envelope(0, None, 0, phase, None), 0)
     left = list(stalls)
     while not verdicts:

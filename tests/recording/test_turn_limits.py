@@ -65,7 +65,7 @@ class _Slow:
 
     async def run(self, seat):
         async for turn in seat:
-            self.limits.append(seat.limit_ns)
+            self.limits.append(seat.timer.limit_ns)
             await trio.sleep(0.1 * len(self.limits))
             seat.reply(turn.observation)
 

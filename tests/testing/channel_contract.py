@@ -1,10 +1,10 @@
 """`check_channel`: the contract of the channel between a referee and an agent.
 
     async def test_my_channel_keeps_the_contract():
-        await check_channel(MyChannel)
+        await check_channel(open_my_channel)
 
-`flagfall.kernel.channels.turn_channel.TurnChannel` passes. Every rule is a function of its own in `RULES`; a
-rule that is broken, or never ends, is an `AssertionError` that says which it is.
+`flagfall.kernel.channels.turn_channel.open_turn_channel` passes. Every rule is a function of its own in
+`RULES`; a rule that is broken, or never ends, is an `AssertionError` that says which it is.
 """
 
 from __future__ import annotations

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.kernel.channels.turn_channel import TurnChannel
+from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import TurnChannel, open_turn_channel
 from tests.testing import channel_contract
 from tests.testing.channel_contract import RULES, check_channel
 
 
 async def test_the_turn_channel_keeps_the_contract() -> None:
-    await check_channel(TurnChannel)
+    await check_channel(open_turn_channel)
 
 
 class Queues(TurnChannel):
@@ -44,23 +45,23 @@ class WokenForGood(TurnChannel):
 
 
 class ForgetsTheFirst(TurnChannel):
-    async def receive_next(self) -> Any:
-        self._is_receiving = False
+    def start_receiving(self) -> None:
+        self.is_receiving = False
         self._receiver = None
-        return await super().receive_next()
+        super().start_receiving()
 
 
 class ForgetsTheWoken(TurnChannel):
     """Takes a receiver that was woken, and has not run yet, for one that is gone."""
 
-    async def receive_next(self) -> Any:
-        self._is_receiving = self._receiver is not None
-        return await super().receive_next()
+    def start_receiving(self) -> None:
+        self.is_receiving = self._receiver is not None
+        super().start_receiving()
 
 
 class PlaysStale(TurnChannel):
     def reply(self, action: Any = None, number: int | None = None) -> None:
-        self.open = self.taken
+        self.open_envelope = self.taken
         super().reply(action, number)
 
 
@@ -107,7 +108,20 @@ async def test_a_broken_channel_is_found_out(
 ) -> None:
     autojump_clock.autojump_threshold = 0.05
     with pytest.raises(AssertionError, match=says):
-        await check_channel(broken)
+        await check_channel(broken._create)
+
+
+def test_a_channel_says_what_it_holds_and_is_made_by_its_function_alone() -> None:
+    channel = open_turn_channel(channel_contract.Replies())
+    channel.send_nowait(Envelope(3))
+    channel.receive_nowait()
+    channel.send_nowait(Envelope(4))
+    assert channel.statistics() == (4, 3, 4, 0, False)
+    assert "waiting=4, taken=3" in repr(channel)
+    channel.close()
+    assert channel.statistics() == (None, 3, None, 0, True)
+    with pytest.raises(TypeError, match="TurnChannel has no public constructor"):
+        TurnChannel(channel_contract.Replies())
 
 
 def test_every_rule_is_on_the_list() -> None:

@@ -21,7 +21,7 @@ def test_milliseconds_are_rounded_towards_zero(
     now_ns: int, elapsed_ms: int, remaining_ms: int, exceeded: bool
 ):
     time_ns = [1000]
-    timer = ElapsedTimer(lambda: time_ns[0], 40 * MS)
+    timer = ElapsedTimer(lambda: time_ns[0], lambda: (1000, 40 * MS, None))
     time_ns[0] += now_ns
     assert (timer.elapsed_ns, timer.elapsed_ms) == (now_ns, elapsed_ms)
     assert (timer.remaining_ns, timer.remaining_ms) == (40 * MS - now_ns, remaining_ms)
@@ -29,7 +29,7 @@ def test_milliseconds_are_rounded_towards_zero(
 
 
 def test_without_a_limit_there_is_always_time():
-    timer = ElapsedTimer(lambda: 10**15)
+    timer = ElapsedTimer(lambda: 10**15, lambda: (0, NEVER_NS, None))
     assert timer.remaining_ns == NEVER_NS
     assert not timer.exceeded
     assert timer.late is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, NEVER_NS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.grace import GRACE_NS, HEARING_PASSES, Grace
@@ -43,7 +43,7 @@ class ScriptedHost:
             replied=lambda *values: self.judge(values[6], values[4]),
             replied_stale=lambda *_values: None,
         )
-        self.seat = Seat(0, TimeControl.parse(control), keeper, referee)
+        self.seat = HostSeat(0, TimeControl.parse(control), keeper, referee)
 
     def judge(self, verdict: str, spent_ns: int) -> None:
         self.verdict = self.now_ns, verdict, spent_ns
@@ -116,7 +116,7 @@ def outside(age_ms: float | None, load_ms: float = 0, control: str = "act=40ms/2
         control: the seat's time control.
     """
     host = ScriptedHost(control)
-    host.seat.use_arrivals(lambda: None if age_ms is None else int(age_ms * MS))
+    host.seat.clock.use_arrivals(lambda: None if age_ms is None else int(age_ms * MS))
     host.post()
     host.seat._channel.receive_nowait()
     if load_ms:
@@ -144,7 +144,7 @@ async def test_an_agent_outside_is_judged_by_when_its_answer_arrived(
 ):
     host = outside(age_ms, load_ms=3)
     host.now_ns = int(read_ms * MS)
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (host.now_ns, verdict, int(spent_ms * MS))
 
 
@@ -155,7 +155,7 @@ async def test_an_agent_in_the_loop_has_no_time_beyond_what_it_lost(answered_ms:
     host.seat._channel.receive_nowait()
     host.ledger.book_load(3 * MS, 3 * MS)
     host.now_ns = int(answered_ms * MS)
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (host.now_ns, "late", host.now_ns)
 
 
@@ -163,7 +163,7 @@ async def test_an_agent_outside_has_its_time_from_when_its_turn_was_sent():
     host = outside(0)
     host.seat.clock.sent_ns = 8 * MS
     host.now_ns = 47 * MS
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (host.now_ns, "on time", 39 * MS)
 
 
@@ -177,7 +177,7 @@ async def test_an_agent_outside_loses_what_a_stop_takes_and_not_what_delays_the_
     other: Any = Agent() if cause == "agent" else None
     host.ledger.book(30 * MS, other, 40 * MS, stopped=cause == "stop")
     host.now_ns = 45 * MS
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (host.now_ns, "late" if spent_ms > 40 else "on time", int(spent_ms * MS))
 
 
@@ -189,7 +189,7 @@ async def test_a_verdict_waits_for_an_answer_that_may_lie_unread_however_the_loo
     host.now_ns = 90 * MS
     host.seat.fire(host.now_ns)
     assert host.verdict is None
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (host.now_ns, "on time", 39 * MS)
 
 
@@ -209,7 +209,7 @@ def threaded(took_ms: float | None, made_ms: float | None, control: str = "act=4
     """A seat whose agent lives in a thread, with a turn that was posted at 0."""
     host = ScriptedHost(control)
     times = tuple(None if at_ms is None else int(at_ms * MS) for at_ms in (took_ms, made_ms))
-    host.seat.use_times(lambda _number: times)  # type: ignore[arg-type, return-value]
+    host.seat.clock.use_times(lambda _number: times)  # type: ignore[arg-type, return-value]
     host.post()
     host.seat._channel.receive_nowait()
     return host
@@ -235,7 +235,7 @@ async def test_a_thread_is_judged_by_when_its_answer_was_made(
     host = threaded(took_ms, made_ms)
     host.ledger.book_load(load_ms * MS, int(heard_ms * MS))
     host.now_ns = int(heard_ms * MS)
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (host.now_ns, verdict, int(spent_ms * MS))
 
 
@@ -245,7 +245,7 @@ async def test_a_verdict_waits_for_the_answer_of_a_thread_that_is_under_way():
     for _ in range(20):
         host.wake(MS, as_load=True)
         verdicts.append(host.verdict)
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert verdicts == [None] * 20
     assert host.verdict == (host.now_ns, "on time", 39 * MS)
 
@@ -271,7 +271,7 @@ async def test_a_thread_is_credited_with_what_was_lost_while_it_had_the_turn(
     host = threaded(0, 39)
     host.ledger.book((ended_ms - began_ms) * MS, None, ended_ms * MS, stopped=True)
     host.now_ns = 90 * MS
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (90 * MS, "on time", spent_ms * MS)
 
 
@@ -281,7 +281,7 @@ async def test_a_thread_is_not_credited_with_what_delayed_the_loop_alone():
     host.ledger.register(task, host.seat.clock)
     host.ledger.book(30 * MS, None, 50 * MS)
     host.now_ns = 50 * MS
-    host.seat.reply(7)
+    host.seat.agent.reply(7)
     assert host.verdict == (50 * MS, "late", 43 * MS)
 
 

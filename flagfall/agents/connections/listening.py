@@ -16,7 +16,7 @@ from flagfall.agents.connections.admission import Admission
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.hosting import Briefing
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing import TimeControl
 
 AdmissionT = TypeVar("AdmissionT", bound=Admission[Any, Any])
@@ -55,7 +55,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
 
     @abstractmethod
     async def play(
-        self, admission: AdmissionT, seat: Seat, briefing: Briefing, start: Envelope, *, in_series: bool
+        self, admission: AdmissionT, seat: HostSeat, briefing: Briefing, start: Envelope, *, in_series: bool
     ) -> None:
         """Play one match with an agent that is admitted.
 
@@ -114,7 +114,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
             finally:
                 self._series = None
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
 
         Args:
@@ -122,7 +122,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
             briefing: the information for the agent.
         """
         try:
-            start = await seat.turn()
+            start = await seat.agent.turn()
         except trio.EndOfChannel:
             return
         self.check(seat.budget.control)

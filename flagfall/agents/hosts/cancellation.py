@@ -22,7 +22,7 @@ import trio
 from trio.lowlevel import current_task
 
 from flagfall.errors import AgentFault
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import hide_frames
 
 hide_frames(__file__)
@@ -32,7 +32,7 @@ MAX_IGNORED_CANCELLATIONS: Final = 100
 
 
 @types.coroutine
-def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, None]:
+def guard(agent: Coroutine[Any, Any, None], seat: HostSeat) -> Generator[Any, Any, None]:
     """Drive an agent's coroutine for trio; abandon it if it ignores its cancellation.
 
     Cancellations during play are not counted: the agent may use time limits of its own.
@@ -54,7 +54,7 @@ def guard(agent: Coroutine[Any, Any, None], seat: Seat) -> Generator[Any, Any, N
         if type(trap).__name__ == "PermanentlyDetachCoroutineObject":  # trio would end the task behind us
             raise AgentFault("crashed", "it detached its task from the event loop")
         answer = yield trap
-        ignored += seat.closed and _is_cancelled(answer)
+        ignored += seat.is_closed() and _is_cancelled(answer)
         # Where it has a nursery, the agent must leave that first: trio ends no task that has one.
         if ignored > MAX_IGNORED_CANCELLATIONS and not current_task().child_nurseries:
             _abandon(agent)

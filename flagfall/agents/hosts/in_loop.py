@@ -23,7 +23,7 @@ from flagfall.agents.loop import play_seat, resolve
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing.cpu_clock import counting_steps
 from flagfall.timing.durations import S
@@ -57,7 +57,7 @@ class LoopHost:
         self._agent = agent
         self._think_ns = think_ns
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
 
         Args:
@@ -69,21 +69,21 @@ class LoopHost:
         except (UsageError, HostFault) as error:  # from the agent's own code, not from the user or the host
             raise AgentFault("crashed", agent_traceback(error)) from error
         finally:
-            if not seat.closed:
+            if not seat.is_closed():
                 for _ in range(_SETTLING_PASSES):
                     await cancel_shielded_checkpoint()
 
-    async def _play(self, seat: Seat, briefing: Briefing) -> None:
+    async def _play(self, seat: HostSeat, briefing: Briefing) -> None:
         try:
-            await seat.turn()
+            await seat.agent.turn()
         except trio.EndOfChannel:
             return
         with counting_steps() if seat.budget.control.clock == "cpu" else _NOTHING_COUNTED as cpu:
             if cpu is not None:
-                seat.cpu_clock = cpu.used_ns
+                seat.clock.cpu_clock = cpu.used_ns
             agent = await self._start(seat, briefing)
             try:
-                await play_seat(agent, seat)
+                await play_seat(agent, seat.agent)
             except trio.EndOfChannel:
                 pass
             finally:
@@ -92,14 +92,14 @@ class LoopHost:
                     with trio.move_on_after(CLOSE_SECONDS, shield=True):
                         await closing
 
-    async def _start(self, seat: Seat, briefing: Briefing) -> AdaptedAgent:
+    async def _start(self, seat: HostSeat, briefing: Briefing) -> AdaptedAgent:
         try:
-            agent = adapt(self._agent, seat.timer)
+            agent = adapt(self._agent, seat.agent.timer)
             await resolve(agent.start(briefing))
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
-        seat.wants = agent.wants
-        seat.reply()
+        seat.agent.wants = agent.wants
+        seat.agent.reply()
         return _delayed(agent, self._think_ns) if self._think_ns else agent
 
 

@@ -26,7 +26,7 @@ from flagfall.errors import AgentFault, UsageError, suggest
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.pipes import ByteStream, FramedStream
 from flagfall.kernel.hosting import Briefing, HostKind
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 
 MAX_UNSOLICITED: Final = 1_000
 """The most messages that answer nothing while one answer is awaited; then the agent is disqualified."""
@@ -91,7 +91,7 @@ class NetworkHost(ListeningHost[AgentAdmission]):
     async def play(
         self,
         admission: AgentAdmission,
-        seat: Seat,
+        seat: HostSeat,
         briefing: Briefing,
         start: Envelope,  # noqa: ARG002 - the session reports the start itself
         *,
@@ -106,7 +106,7 @@ class NetworkHost(ListeningHost[AgentAdmission]):
                 try:
                     with place.in_place():
                         await session.start(channel)
-                        seat.use_arrivals(channel.age_ns)
+                        seat.clock.use_arrivals(channel.age_ns)
                         await session.play(channel)
                         admission.leave(place)  # before `bye`: the agent may join the next match at once
                         await session.end(channel)

@@ -15,7 +15,7 @@ from flagfall.agents.process.supervised import SupervisedProcess, prepare_fork_s
 from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSession
 from flagfall.kernel.channels.pipes import FramedStream, PipeStream
 from flagfall.kernel.hosting import Briefing, HostKind
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 
 
 class SubprocessHost:
@@ -53,7 +53,7 @@ class SubprocessHost:
             self._shown = find_code()
             check_sandbox_for([*self._shown, *isolation.readable])
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
 
         Args:
@@ -78,7 +78,7 @@ class SubprocessHost:
 async def play_in_subprocess(
     command: Sequence[str],
     isolation: Isolation,
-    seat: Seat,
+    seat: HostSeat,
     briefing: Briefing,
     *,
     agent: str = "",
@@ -100,16 +100,16 @@ async def play_in_subprocess(
         UsageError: a sandbox is asked for, and there can be none.
     """
     try:
-        await seat.turn()
+        await seat.agent.turn()
     except trio.EndOfChannel:
         return
 
     async def play(supervised: SupervisedProcess, pipe: PipeStream) -> None:
         channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, agent)
         await session.start(channel)
-        seat.use_arrivals(channel.age_ns)
+        seat.clock.use_arrivals(channel.age_ns)
         if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = supervised.cpu_clock()
+            seat.clock.cpu_clock = supervised.cpu_clock()
         await session.play(channel)
         await session.end(channel)
         channel.close()

@@ -23,7 +23,7 @@ from flagfall.agents.wire.worker import TurnTimes, serve
 from flagfall.errors import HostFault
 from flagfall.kernel.channels.pipes import FramedStream, PipeStream
 from flagfall.kernel.hosting import Briefing, HostKind
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing.clocks import clock_of
 
 
@@ -41,7 +41,7 @@ class ThreadHost:
         self.name = name
         self._agent = agent
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
 
         Args:
@@ -49,7 +49,7 @@ class ThreadHost:
             briefing: the information for the agent.
         """
         try:
-            await seat.turn()
+            await seat.agent.turn()
         except trio.EndOfChannel:
             return
         ours, theirs = socket.socketpair()
@@ -65,9 +65,9 @@ class ThreadHost:
         try:
             _start(thread, theirs)
             await session.start(channel)
-            seat.use_times(times.of)
+            seat.clock.use_times(times.of)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
-                seat.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
+                seat.clock.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await session.play(channel)
             await session.end(channel)
             with trio.move_on_after(CLOSE_SECONDS):

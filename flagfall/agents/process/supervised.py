@@ -43,7 +43,7 @@ from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.agents.process.visible import show_hint
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream, open_stamped_pipe
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing import NowNs, process_cpu_clock
 from flagfall.timing.durations import S
 
@@ -224,7 +224,7 @@ async def _execute(
 async def run_supervised(
     command: Sequence[str],
     isolation: Isolation,
-    seat: Seat,
+    seat: HostSeat,
     play: Callable[[SupervisedProcess, PipeStream], Awaitable[None]],
     *,
     shown: Sequence[str] = (),
@@ -254,7 +254,7 @@ async def run_supervised(
 
 
 async def supervise(
-    supervised: SupervisedProcess, seat: Seat, play: Callable[[ExitStack], Awaitable[None]]
+    supervised: SupervisedProcess, seat: HostSeat, play: Callable[[ExitStack], Awaitable[None]]
 ) -> None:
     """Play with a program that was started, and end it afterwards with all that it started.
 

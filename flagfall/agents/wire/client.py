@@ -90,7 +90,7 @@ class ServerAddress:
         port: its port.
         token: the token to send; empty for none. Never shown.
         authority: a file with the certificates to trust, in PEM; `None` for those of the system.
-        wait_seconds: how long to try to join, at first and after a loss. The time between join_policy and the
+        wait_seconds: how long to try to join, at first and after a loss. The time between joining and the
             beginning of the match is not counted.
         reconnect: come back if the connection is lost.
 

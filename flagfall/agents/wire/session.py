@@ -34,7 +34,7 @@ from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
 from flagfall.kernel.channels.lines import LineError
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.roles import TaskRole
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.spaces import Spaces, spaces_of
 from flagfall.timing import NEVER_NS
 
@@ -228,7 +228,7 @@ class WireSession:
 
     def __init__(
         self,
-        seat: Seat,
+        seat: HostSeat,
         briefing: Briefing,
         agent: str = "",
         max_unsolicited: int | None = None,
@@ -278,10 +278,10 @@ class WireSession:
                 f"it speaks version {message.version} of the protocol, and this host {WIRE_VERSION}",
             )
         channel.choose(message.encoding)
-        seat.wants = frozenset({"act", *message.wants})
+        seat.agent.wants = frozenset({"act", *message.wants})
         if not self.is_up:
             self.is_up = True
-            seat.reply()
+            seat.agent.reply()
 
     async def play(self, channel: ProtocolChannel) -> None:
         """Play the seat with the agent until there are no more turns; `end` comes next.
@@ -295,15 +295,16 @@ class WireSession:
         Raises:
             AgentFault: the agent is gone, or sent something that is not a message.
         """
-        seat, timer, clock = self._seat, self._seat.timer, self._seat.clock
-        if timer.exceeded:
+        seat, clock = self._seat, self._seat.clock
+        turn, reply = seat.agent.turn, seat.agent.reply
+        if seat.agent.timer.exceeded:
             self._taken = None
         since_ns = -NEVER_NS
         while True:
             envelope = self._taken
             if envelope is None:
                 try:
-                    envelope = self._taken = await seat.turn()
+                    envelope = self._taken = await turn()
                 except trio.EndOfChannel:
                     return
             number, limit_ns, now_ns = envelope.number, clock.limit_ns, seat.now()
@@ -312,11 +313,11 @@ class WireSession:
                 envelope.phase,
                 envelope.observation,
                 envelope.reward,
-                None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - timer.started_ns)),
+                None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - seat.taken_ns)),
                 UNSET if envelope.late is None else envelope.late,
                 UNSET if seat.task is self._spaces_task else self._new_spaces(),
             )
-            if timer.started_ns >= self._idle_ns:  # it waited for this turn, and gets it only now
+            if seat.taken_ns >= self._idle_ns:  # it waited for this turn, and gets it only now
                 clock.sent_ns = now_ns
             if not channel.send_nowait(message):
                 await channel.flush()
@@ -326,8 +327,8 @@ class WireSession:
             if type(answer) is Answer and answer.number == number:
                 self._idle_ns = seat.now()
                 if answer.note is not UNSET:
-                    seat.note(answer.note)
-                seat.reply(answer.action, number)
+                    seat.agent.note(answer.note)
+                reply(answer.action, number)
             else:
                 await self._receive_answer(channel, number, answer)
                 since_ns = seat.now()
@@ -359,8 +360,8 @@ class WireSession:
             self._idle_ns = self._seat.now()
             if isinstance(message, Answer):
                 if message.note is not UNSET:
-                    self._seat.note(message.note)
-                self._seat.reply(message.action, message.number)
+                    self._seat.agent.note(message.note)
+                self._seat.agent.reply(message.action, message.number)
             elif not isinstance(message, Skip):
                 raise AgentFault("garbage", f"expected answer, got {_name(message)}")
             if message.number == number:

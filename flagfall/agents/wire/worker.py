@@ -230,10 +230,11 @@ class _Link:
 
 
 class _WireSeat:
-    """The seat of an agent at this end of the protocol, as `flagfall.kernel.seat.Seat` in the event loop."""
+    """The seat of an agent at this end of the protocol, as `flagfall.kernel.seat.Seat` in the loop."""
 
     def __init__(self, link: _Link) -> None:
-        self.timer = ElapsedTimer(time.perf_counter_ns)
+        self._time: tuple[int, int, object] = time.perf_counter_ns(), NEVER_NS, None
+        self.timer = ElapsedTimer(time.perf_counter_ns, lambda: self._time)
         self.wants: frozenset[str] = frozenset({"act"})
         self._link = link
         self._taken: Envelope | None = None
@@ -257,13 +258,11 @@ class _WireSeat:
         if isinstance(message, Bye):
             raise trio.EndOfChannel
         assert isinstance(message, Ask)
-        timer = self.timer
-        timer.started_ns = time.perf_counter_ns()
-        timer.limit_ns = NEVER_NS if message.limit_ns is None else message.limit_ns
+        limit_ns = NEVER_NS if message.limit_ns is None else message.limit_ns
         envelope = self._taken = message.envelope
+        self._time = time.perf_counter_ns(), limit_ns, envelope.late
         if self._link.times is not None:
             self._link.times.take(envelope.number)
-        timer.late = envelope.late
         return envelope
 
     def reply(self, action: Any = None, number: int | None = None) -> None:

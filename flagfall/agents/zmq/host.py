@@ -33,7 +33,7 @@ from flagfall.errors import AgentFault, HostFault
 from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.roles import TaskRole
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.timing import NowNs
 
 MAX_DROPPED: Final = 1_000
@@ -103,7 +103,7 @@ class RemoteLearnerHost(ListeningHost[LearnerAdmission]):
     async def play(
         self,
         admission: LearnerAdmission,
-        seat: Seat,
+        seat: HostSeat,
         briefing: Briefing,  # noqa: ARG002 - the protocol has no place for it
         start: Envelope,
         *,
@@ -136,7 +136,13 @@ class _LearnerMatch:
     """
 
     def __init__(
-        self, admission: LearnerAdmission, place: LearnerPlace, seat: Seat, start: Envelope, *, keeps: bool
+        self,
+        admission: LearnerAdmission,
+        place: LearnerPlace,
+        seat: HostSeat,
+        start: Envelope,
+        *,
+        keeps: bool,
     ) -> None:
         self.seat = seat
         self.sent_last_reward = False
@@ -193,7 +199,7 @@ class _LearnerMatch:
             in_order = self.seat.disqualified is None
             raise
         except ConnectionLost as lost:
-            if not self.seat.closed:
+            if not self.seat.is_closed():
                 if connection.was_kept and not session.has_replied:
                     return False
                 raise AgentFault("gone", f"the learner is gone: {lost}") from None
@@ -218,7 +224,7 @@ class _LearnerSession:
         has_replied: the learner has replied since the match began.
     """
 
-    def __init__(self, seat: Seat, newest: int) -> None:
+    def __init__(self, seat: HostSeat, newest: int) -> None:
         self.has_replied = False
         self._seat = seat
         self._newest = newest
@@ -241,10 +247,10 @@ class _LearnerSession:
             await _drop_surplus(connection, lambda _frames: None)
         if not self._is_up:
             self._is_up = True
-            self._seat.wants = frozenset({"act", "result"})
-            self._seat.reply()
-            self._seat.cpu_clock = cpu_clock  # only now: starting is timed by the wall clock, as in a process
-        self._seat.use_arrivals(connection.age_ns)
+            self._seat.agent.wants = frozenset({"act", "result"})
+            self._seat.agent.reply()
+            self._seat.clock.cpu_clock = cpu_clock  # only now: the wall clock times the start
+        self._seat.clock.use_arrivals(connection.age_ns)
 
     async def answer_turns(self, connection: LearnerConnection) -> None:
         """Play until there are no more turns.
@@ -257,12 +263,12 @@ class _LearnerSession:
         """
         with suppress(trio.EndOfChannel):
             while True:
-                envelope = self._pending = self._pending or await self._seat.turn()
+                envelope = self._pending = self._pending or await self._seat.agent.turn()
                 if envelope.phase == "act":
                     await self._answer(connection, envelope)
                 else:  # its reward is sent with the next turn's: here every reward goes with a token
                     connection.unsent_reward += envelope.reward
-                    self._seat.reply(None, envelope.number)
+                    self._seat.agent.reply(None, envelope.number)
                     self._newest = envelope.number
                 self._pending = None
 
@@ -271,7 +277,7 @@ class _LearnerSession:
         token = token_text(envelope.observation, bits=self._bits)
         await _drop_surplus(
             connection,  # what has come before the token cannot be the reply to it
-            lambda frames: self._seat.reply(read_reply(frames, bits=self._bits), self._newest),
+            lambda frames: self._seat.agent.reply(read_reply(frames, bits=self._bits), self._newest),
         )
         reward = reward_text(envelope.reward + connection.unsent_reward)
         connection.unsent_reward = 0
@@ -280,7 +286,7 @@ class _LearnerSession:
         frames = await connection.receive()
         connection.awaits_reply = False
         self.has_replied = True
-        self._seat.reply(read_reply(frames, bits=self._bits), envelope.number)
+        self._seat.agent.reply(read_reply(frames, bits=self._bits), envelope.number)
 
     def _look_at_task(self) -> None:
         """Find out if the task is in bit mode: its observations and actions are 0 or 1."""

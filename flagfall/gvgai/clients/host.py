@@ -41,7 +41,7 @@ from flagfall.timing.durations import S
 
 if TYPE_CHECKING:
     from flagfall.kernel.hosting import Briefing, HostKind
-    from flagfall.kernel.seat import Seat
+    from flagfall.kernel.seat import HostSeat
     from flagfall.tasks.vgdl.learning_track import Track
 
 CONNECT_SECONDS: Final = 10.0
@@ -110,7 +110,7 @@ class ClientHost:
         if self._network is not None:
             self._network.close()
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`. `prepare` is called first."""
         network = self._network
         if network is None:
@@ -131,7 +131,7 @@ class ClientHost:
 
     async def _play(
         self,
-        seat: Seat,
+        seat: HostSeat,
         briefing: Briefing,
         network: ClientNetwork,
         supervised: SupervisedProcess,
@@ -152,7 +152,7 @@ class ClientHost:
         stack.callback(host.close)
         network.close()
         if seat.budget.control.clock == "cpu":
-            seat.cpu_clock = supervised.cpu_clock()
+            seat.clock.cpu_clock = supervised.cpu_clock()
         await host.run(seat, briefing)
         await supervised.wait_for_exit(END_SECONDS)
 
@@ -166,7 +166,7 @@ class _ConnectionWaiter:
         supervised: process of the client.
     """
 
-    def __init__(self, seat: Seat, network: ClientNetwork, supervised: SupervisedProcess) -> None:
+    def __init__(self, seat: HostSeat, network: ClientNetwork, supervised: SupervisedProcess) -> None:
         start_ns = seat.budget.control.start
         self._seconds = max(CONNECT_SECONDS, 0 if start_ns is None else start_ns / S - ANSWER_SECONDS)
         self._network = network

@@ -28,8 +28,8 @@ class LateNotice(Struct, frozen=True):
     by_ns: int = 0
 
 
-class Envelope(Struct, gc=False):
-    """One request to an agent.
+class Envelope(Struct, frozen=True, gc=False):
+    """One request to an agent; frozen, since an agent in the loop holds it while the referee judges by it.
 
     Attributes:
         number: identifies it within the match. Turns count 0, 1, 2, ...; the other phases count

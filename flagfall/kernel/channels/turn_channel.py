@@ -15,9 +15,16 @@ Rule 4: this file knows no clock and no match.
 
 from __future__ import annotations
 
-__all__ = ["BURST_ENVELOPES", "ReplyHandler", "TurnChannel"]
+__all__ = [
+    "BURST_ENVELOPES",
+    "NoPublicConstructor",
+    "ReplyHandler",
+    "TurnChannel",
+    "TurnChannelStatistics",
+    "open_turn_channel",
+]
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, Self, TypeVar
 
 import trio
 from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
@@ -32,6 +39,9 @@ BURST_ENVELOPES: Final = 8
 
 A pass of trio's loop costs about as much as two turns, so eight keep its share below a fifth, while a
 deadline of another match waits less than 0.1 ms for each busy match."""
+
+
+T = TypeVar("T")
 
 
 class ReplyHandler(Protocol):
@@ -63,28 +73,64 @@ class _NoHandler:
 _NO_HANDLER: Final = _NoHandler()
 
 
-class TurnChannel:
-    """A conflated, numbered channel with one sender and one receiver.
+class NoPublicConstructor(type):
+    """Metaclass of classes whose instances a function of their module makes, as those of trio's channels."""
+
+    def __call__(cls, *_args: object, **_named: object) -> NoReturn:
+        """Refuse to make an instance."""
+        raise TypeError(f"{cls.__module__}.{cls.__qualname__} has no public constructor")
+
+    def _create(cls: type[T], *args: Any) -> T:
+        return super().__call__(*args)  # type: ignore[misc, no-any-return]  # of `type`, which makes the instance
+
+
+class TurnChannelStatistics(NamedTuple):
+    """State of a turn channel at one moment.
+
+    Attributes:
+        waiting: the number of the envelope that was sent and not taken yet.
+        taken: the number of the envelope that was taken and not answered yet.
+        open: the number of the envelope that can still be answered.
+        tasks_waiting_receive: the number of tasks that wait for an envelope: 0 or 1.
+        is_closed: no more envelopes come.
+    """
+
+    waiting: int | None
+    taken: int | None
+    open: int | None
+    tasks_waiting_receive: int
+    is_closed: bool
+
+
+def open_turn_channel(handler: ReplyHandler) -> TurnChannel:
+    """Open a channel between a referee and an agent.
 
     Args:
         handler: takes the replies.
+    """
+    return TurnChannel._create(handler)  # noqa: SLF001 - the one place that makes channels
+
+
+class TurnChannel(metaclass=NoPublicConstructor):
+    """A conflated, numbered channel with one sender and one receiver; see `open_turn_channel`.
 
     Attributes:
         waiting: the envelope that was sent and not taken yet.
         taken: the envelope that the receiver took last, until it is answered.
-        open: the newest envelope, until it is answered or retracted.
+        open_envelope: the newest envelope, until it is answered or retracted.
         last_answered: the number of the envelope that was answered last.
         closed: no more envelopes come.
+        is_receiving: a task is between `start_receiving` and the end of its wait.
     """
 
     __slots__ = (
         "_burst",
         "_handler",
-        "_is_receiving",
         "_receiver",
         "closed",
+        "is_receiving",
         "last_answered",
-        "open",
+        "open_envelope",
         "taken",
         "waiting",
     )
@@ -93,13 +139,26 @@ class TurnChannel:
         self._handler: ReplyHandler = handler
         self.waiting: Envelope | None = None
         self.taken: Envelope | None = None
-        self.open: Envelope | None = None
+        self.open_envelope: Envelope | None = None
         self.last_answered: int | None = None
         self.closed: bool = False
-        # A task is in `receive_next`; and it is parked there.
-        self._is_receiving = False
+        self.is_receiving: bool = False
+        # The task that receives, while it is parked.
         self._receiver: Task | None = None
         self._burst = 0
+
+    def statistics(self) -> TurnChannelStatistics:
+        """Return the state of the channel, for debugging."""
+        return TurnChannelStatistics(
+            _number_of(self.waiting),
+            _number_of(self.taken),
+            _number_of(self.open_envelope),
+            int(self.is_receiving),
+            self.closed,
+        )
+
+    def __repr__(self) -> str:
+        return f"<TurnChannel at {id(self):#x}: {self.statistics()}>"
 
     # The referee's end.
 
@@ -111,13 +170,13 @@ class TurnChannel:
         """
         if self.closed:
             raise trio.ClosedResourceError
-        self.waiting = self.open = envelope
+        self.waiting = self.open_envelope = envelope
         if self._receiver is not None:
             self._wake_receiver()
 
     def retract(self) -> None:
         """Take back an envelope that was not taken; a reply to the open envelope will be stale."""
-        self.waiting = self.open = None
+        self.waiting = self.open_envelope = None
 
     def close(self) -> None:
         """Close: a waiting envelope is retracted, and `receive` ends. Closing again does nothing."""
@@ -190,23 +249,33 @@ class TurnChannel:
             trio.BusyResourceError: another task waits here already.
         """
         envelope = self.take()
-        return await self.receive_next() if envelope is None else envelope
+        if envelope is not None:
+            return envelope
+        self.start_receiving()
+        try:
+            return await self.receive_next()
+        finally:
+            self.is_receiving = False
+
+    def start_receiving(self) -> None:
+        """Begin to wait for `receive_next`; the caller resets `is_receiving` in the end.
+
+        Raises:
+            trio.BusyResourceError: another task waits here already.
+        """
+        if self.is_receiving:
+            raise trio.BusyResourceError("another task waits for this seat's next turn already")
+        self.is_receiving = True
 
     async def receive_next(self) -> Envelope:
         """Take the newest envelope as `receive` does, always with a checkpoint; `take` found none."""
-        if self._is_receiving:
-            raise trio.BusyResourceError("another task waits for this seat's next turn already")
-        self._is_receiving = True
         self._burst = 0
-        try:
-            if self.waiting is not None or self.closed:
-                await checkpoint()
-            while self.waiting is None and not self.closed:
-                # A woken task looks again: the envelope that woke it may have been retracted since.
-                self._receiver = current_task()
-                await wait_task_rescheduled(self._forget_receiver)
-        finally:
-            self._is_receiving = False
+        if self.waiting is not None or self.closed:
+            await checkpoint()
+        while self.waiting is None and not self.closed:
+            # A woken task looks again: the envelope that woke it may have been retracted since.
+            self._receiver = current_task()
+            await wait_task_rescheduled(self._forget_receiver)
         return self.receive_nowait()
 
     def reply(self, action: Any = None, number: int | None = None) -> None:
@@ -220,8 +289,8 @@ class TurnChannel:
             return
         self.taken = None
         self.last_answered = taken.number
-        if taken is self.open:
-            self.open = None
+        if taken is self.open_envelope:
+            self.open_envelope = None
             self._handler.answered(taken, action)
         else:
             self._handler.answered_stale(taken, action)
@@ -234,3 +303,7 @@ class TurnChannel:
     def _forget_receiver(self, _raise_cancel: Any) -> Abort:
         self._receiver = None
         return Abort.SUCCEEDED
+
+
+def _number_of(envelope: Envelope | None) -> int | None:
+    return None if envelope is None else envelope.number

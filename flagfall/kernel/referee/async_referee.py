@@ -66,7 +66,7 @@ class AsyncReferee:
         Raises:
             EndOfMatch: the match was stopped, reached its last step, or has no seat left.
         """
-        self._referee.ask(observation, reward)
+        self._referee.play_turns(None, observation, reward)
         if self._referee.is_complete:  # so a task that asks on after the end lets the loop run
             await cancel_shielded_checkpoint()
         result = await self._result()
@@ -80,7 +80,7 @@ class AsyncReferee:
         referee.seat_all(())
         referee.withdrawn()
         referee.pace = None
-        referee.on_disqualified = referee.on_result = referee.find_blocker = ignore
+        referee.on_result = ignore
 
     async def _result(self) -> Any:
         if not self._referee.is_complete:

@@ -1,36 +1,60 @@
-"""Protocols of a seat and of the ticks as the referee needs them, so that it imports neither."""
+"""The referee as others see it: its states, and what it needs of a seat, which it does not import."""
 
 from __future__ import annotations
 
-__all__ = ["PacePort", "SeatPort"]
+__all__ = ["RefereeState", "SeatPort"]
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from flagfall.kernel.channels.envelope import Envelope
     from flagfall.kernel.outcomes import SeatStats
-    from flagfall.timing.phases import Phase
+    from flagfall.timing import Budget
+
+
+class RefereeState(Enum):
+    """What the referee of a match waits for."""
+
+    IDLE = auto()
+    """For the next request; nothing is asked."""
+
+    ASKING = auto()
+    """For answers of seats. Where `Referee.stopped` is set, they count until the result is taken."""
+
+    AWAITING_TICK = auto()
+    """For the tick, at real-time pace: all seats have answered, and the world has not moved."""
+
+    COMPLETE = auto()
+    """For the environment, which has not taken the result yet."""
+
+    STOPPED = auto()
+    """For nothing: the match is over, and nothing is open."""
 
 
 class SeatPort(Protocol):
-    """A seat as the referee needs it; implemented in `flagfall.kernel.seat`."""
+    """A seat as the referee needs it; implemented by `flagfall.kernel.seat.HostSeat`."""
 
     number: int
     stats: SeatStats
-    wants: frozenset[str]
     disqualified: str | None
     reason_detail: str
-    is_metered: bool
+    budget: Budget
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """Return the phases that the agent wants to be asked in."""
 
     @property
     def limit_ns(self) -> int:
         """Return the limit of the last request: an answer that takes longer is late."""
 
+    @property
+    def held_up_loop(self) -> bool:
+        """Return whether it was this seat's agent that held up the event loop last."""
+
     def post(self, envelope: Envelope, now_ns: int) -> None:
         """Send a request to the agent."""
-
-    def charge(self, phase: Phase, spent_ns: int) -> None:
-        """Book the time that one phase took."""
 
     def expire(self) -> None:
         """End the open request, which was judged."""
@@ -43,13 +67,3 @@ class SeatPort(Protocol):
 
     def disqualify(self, reason: str, detail: str) -> str:
         """Close the seat for good; return the reason, which the seat may replace by a more exact one."""
-
-
-class PacePort(Protocol):
-    """The ticks of a match at real-time pace; implemented in `flagfall.kernel.referee.pace`."""
-
-    def start_turn(self, now_ns: int) -> None:
-        """Set the tick that ends a turn."""
-
-    def stop(self) -> None:
-        """Stop ticking until the next turn starts."""

@@ -1,11 +1,13 @@
 """The referee between a task and its seats, as a state machine: no event loop, no clock of its own.
 
-The environment requests turns and phases (`play_turns`, `ask`, `ask_all`). Inputs are calls: a seat replied,
-its deadline came, a tick came, a seat must be disqualified, the turn is withdrawn. Outputs are calls as well:
-the action that is played (into the script of the match), the records (to the dispatcher), the next request to
-a seat (`post`). When a request of the environment is complete, its result is handed over.
+The environment requests turns and phases (`play_turns`, `ask_all`). Inputs are calls: a seat replied,
+its deadline came, a tick came, a seat must be disqualified, the turn is withdrawn. The result of a request is
+a value, which the environment takes when the state is `COMPLETE` or the match is stopped.
 
-The call that completes a turn also steps the task, without a switch to another actor.
+The other outputs are calls: the action that is played (into the script of the match), the records (to the
+dispatcher), the next request to a seat (`post`). Values that the caller applies, as a parser of a protocol
+returns its events, would be made, returned through the seat and told apart again in each turn. The call that
+completes a turn also steps the task, without a switch to another actor.
 
 Rule 1: every turn is settled exactly once for each seat that is asked.
 Rule 2: the action played for a turn answers it; at real-time pace, it is the seat's newest in this task.
@@ -27,16 +29,22 @@ from outcome import Error, Outcome, Value
 from flagfall.events import ON_TIME, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, Verdict
 from flagfall.kernel.channels.envelope import Envelope, LateNotice
 from flagfall.kernel.dispatcher import HELD_VALUES, MAX_DROPPED_RECORDS, EventDispatcher
+from flagfall.kernel.referee.ports import RefereeState
 from flagfall.kernel.referee.task_rules import TaskRules
 from flagfall.kernel.requests import Actions, Pause, PendingAction, PhaseRequest, Request, Stop, TaskExpired
 from flagfall.kernel.safe_values import to_recordable
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
-    from flagfall.kernel.referee.ports import PacePort, SeatPort
+    from flagfall.kernel.referee.pace import Pace
+    from flagfall.kernel.referee.ports import SeatPort
     from flagfall.kernel.roles import TaskRole
     from flagfall.timing import NowNs
     from flagfall.timing.phases import Phase
+
+
+# Names of their own: Python 3.11 finds a member of an enumeration in ten times the time.
+_IDLE, _ASKING, _AWAITING_TICK, _COMPLETE, _STOPPED = RefereeState
 
 
 class Referee:
@@ -49,61 +57,53 @@ class Referee:
         steps: the match is cut after this many turns; `None` for no limit.
 
     Attributes:
+        state: what it waits for.
         turns: the number of turns that are over, and so the number of the next one.
         stopped: the reason why the match was ended early; `None` otherwise.
-        play_until_ns: time at which the task's time is up.
-        result_until_ns: time until which agents may answer its result in any case; 0 for no such time.
         pace: the ticks, at real-time pace; `None` at lock-step pace.
-        on_disqualified: called with the number of a seat that was disqualified, to stop its agent.
         on_result: called when a request is complete, or the match is to be stopped.
-        held: see `EventDispatcher.held`; `None` while the next turn has to be recorded as an event.
-        find_blocker: returns the seat whose agent held up the event loop last, `None` for none.
     """
 
     # More attributes than Python keeps fast without slots.
     # fmt: off
     __slots__ = (
-        "_answers", "_asked", "_dispatcher", "_first_turn", "_in_play", "_is_first_turn",
-        "_is_paused", "_is_recorded", "_is_solo", "_is_watched", "_is_withdrawn", "_missing", "_notices",
-        "_now", "_observation", "_origin_ns", "_pending", "_phase", "_phases", "_result", "_reward",
-        "_rules", "_script", "_seats", "_steps", "find_blocker", "held", "on_disqualified", "on_result",
-        "pace", "play_until_ns", "result_until_ns", "stopped", "turns",
+        "_answers", "_dispatcher", "_first_turn", "_in_play", "_is_solo", "_notices", "_now", "_observation",
+        "_origin_ns", "_pending", "_phase", "_phases", "_result", "_reward", "_rules", "_script", "_seats",
+        "_skips_number", "_steps", "_waited_for", "on_result", "pace", "state", "stopped",
+        "turns",
     )
     # fmt: on
 
     def __init__(
         self, dispatcher: EventDispatcher, now: NowNs, *, origin_ns: int, steps: int | None = None
     ) -> None:
+        self.state: RefereeState = _IDLE
         self.turns: int = 0
         self.stopped: Stop | None = None
-        self.play_until_ns: int = NEVER_NS
-        self.result_until_ns: int = 0
-        self.pace: PacePort | None = None
-        self.on_disqualified: Callable[[int], None] = lambda _seat: None
+        self.pace: Pace | None = None
         self.on_result: Callable[[], None] = lambda: None
-        self.find_blocker: Callable[[], int | None] = lambda: None
-        self.held: list[Any] | None = dispatcher.held
-        self._is_recorded, self._is_watched = dispatcher.has_sinks, dispatcher.has_event_sinks
         self._dispatcher, self._now, self._origin_ns = dispatcher, now, origin_ns
         self._steps = NEVER_NS if steps is None else steps
         self._rules = TaskRules()
         self._seats: Sequence[SeatPort] = ()
-        self._is_solo = False
-        self._in_play = 0
-        # The open request: observation, seats, and the number of missing answers (with the tick, if any).
+        self._is_solo, self._in_play = False, 0
+        # The open request: what is shown, the answers, and by number the seats that have not answered. At
+        # lock-step pace, a turn of one seat keeps no such table: the state says as much, for less.
         self._phase: Phase = "act"
-        self._phases = self._missing = self._first_turn = 0
+        self._phases = self._first_turn = 0
         self._observation: Any = None
         self._reward: Any = 0
-        self._asked: Sequence[SeatPort] = ()
         self._answers: dict[int, Any] = {}
+        self._waited_for: dict[int, SeatPort] = {}
         # By seat: the newest answer at real-time pace; the notice that goes out with its next envelope.
         self._pending: dict[int, PendingAction] = {}
         self._notices: dict[int, LateNotice] = {}
         # The receiver of completed turns (`None`: they are handed over), and the result that is handed over.
         self._script: Callable[[Actions], Request] | None = None
         self._result: Outcome[Any] | None = None
-        self._is_first_turn = self._is_paused = self._is_withdrawn = False
+        # The number `turns` was given to a turn that was withdrawn (rule 6). It is skipped when another turn
+        # is opened, and not before: at the end of the match a withdrawn turn does not count.
+        self._skips_number = False
 
     # Requests, from the environment.
 
@@ -115,28 +115,30 @@ class Referee:
 
     def set_task(self, task: TaskRole) -> None:
         """Begin a task: from now on the turns belong to it."""
-        rules = self._rules = TaskRules.of(task)
+        self._rules = TaskRules.of(task)
         self._pending.clear()
-        self._first_turn = self.turns + self._is_withdrawn
-        self.play_until_ns = self._origin_ns + rules.play_until_ns
-        self.result_until_ns = self._origin_ns + rules.result_until_ns if rules.result_until_ns else 0
+        self._first_turn = self.turns + self._skips_number
 
-    def play_turns(self, script: Callable[[Actions], Request], observation: Any, reward: Any) -> None:
-        """Play turns with a script until it asks for something else.
+    def play_turns(self, script: Callable[[Actions], Request] | None, observation: Any, reward: Any) -> None:
+        """Play turns with a script until it asks for something else, or one turn without a script.
 
-        The result is its next request that is not a turn, or a `Stop`, or a `Pause` with the turn to go on
-        with, or `TaskExpired`. Whatever the script raises is raised.
+        The result is the script's next request that is not a turn, or a `Stop`, or a `Pause` with the turn to
+        go on with, or `TaskExpired`; without a script the actions, or a `Stop`. Whatever the script raises is
+        raised.
 
         Args:
-            script: takes the actions of a turn, and returns the next request.
+            script: takes the actions of a turn, and returns the next request; `None` for one turn.
             observation: what the seats are shown in the first turn.
             reward: the reward that comes with it.
         """
-        self._open_first_turn(script, observation, reward)
-
-    def ask(self, observation: Any, reward: Any) -> None:
-        """Play one turn; the result is the actions, or a `Stop`."""
-        self._open_first_turn(None, observation, reward)
+        self._script = script
+        if self._skips_number:  # rule 6: now it counts
+            self._skips_number = False
+            self.turns += 1
+            if self.turns >= self._steps:
+                self.stop("steps")
+                return
+        self._open_turn(observation, reward, is_first=True)
 
     def ask_all(self, request: PhaseRequest) -> None:
         """Ask all seats that want it in a phase; the result is their answers by number, or a `Stop`."""
@@ -146,28 +148,21 @@ class Referee:
         self._observation, self._reward = request.observation, request.reward
         phase = request.phase
         for seat in self._seats:
-            seat.stats.reward += self._share_of(seat)[1]
+            seat.stats.reward += self._rules.share_of(seat.number, self._observation, self._reward)[1]
         asked = [s for s in self._seats if s.disqualified is None and (phase == "start" or phase in s.wants)]
         self._ask(asked, -self._phases, phase)
 
     def stop(self, reason: Literal["steps", "seats", "stopped"]) -> None:
         """End the match; what is open is withdrawn when the result is taken, as a sink may fail in a turn."""
         self.stopped = self.stopped or Stop(reason)
+        if self.state is not _ASKING and self.state is not _AWAITING_TICK:
+            self.state = _STOPPED
         self.on_result()
-
-    def pause(self) -> None:
-        """Let `play_turns` end before the next turn is opened, so that no clock runs meanwhile."""
-        self._is_paused = True
-
-    def end_pause(self) -> bool:
-        """Return whether `pause` was called since the last time."""
-        was_paused, self._is_paused = self._is_paused, False
-        return was_paused
 
     @property
     def is_complete(self) -> bool:
         """Return whether the result of the last request is there, or the match is stopped."""
-        return self._result is not None or self.stopped is not None
+        return self.state is _COMPLETE or self.stopped is not None
 
     def take_result(self) -> Any:
         """Return the result of the last request, once; or why the match is stopped.
@@ -177,9 +172,10 @@ class Referee:
         """
         result, self._result = self._result, None
         if self.stopped is not None:
-            self._close_turn()
+            self._close_request()
             return self.stopped
         assert result is not None
+        self.state = _IDLE
         return result.unwrap()
 
     # Inputs, from the seats, the ticks and the environment.
@@ -196,14 +192,8 @@ class Referee:
     ) -> None:
         """Take the reply of a seat to the open request.
 
-        Args:
-            seat: the seat.
-            envelope: the envelope that it answers.
-            action: the answer.
-            now_ns: the present time.
-            spent_ns: time that the seat used of the turn.
-            credit_ns: time that the host lost meanwhile.
-            verdict: the verdict of the clock: `on time`, `late`, `overrun` or `disqualified`.
+        `spent_ns` is the time that the seat used of it, and `credit_ns` what the host lost meanwhile; the
+        verdict is that of the clock: `on time`, `late`, `overrun` or `disqualified`.
         """
         if envelope.phase != "act":
             self._take_answer(seat, envelope.phase, action, spent_ns, verdict)
@@ -235,7 +225,8 @@ class Referee:
         """Count and record a reply that answers no open turn."""
         seat.stats.dropped += 1
         if seat.stats.dropped <= MAX_DROPPED_RECORDS:
-            self._dispatcher.note(ReplyDropped(self._now() - self._origin_ns, seat.number, number, why))
+            at_ns = self._now() - self._origin_ns
+            self._dispatcher.add_incident(ReplyDropped(at_ns, seat.number, number, why))
 
     def deadline(
         self, seat: SeatPort, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int
@@ -263,13 +254,12 @@ class Referee:
         reason = seat.disqualify(reason, detail)
         if reason == "late":
             seat.stats.late += 1
-        event = SeatDisqualified(now_ns - self._origin_ns, seat.number, reason, seat.reason_detail)
-        self._dispatcher.note(event)
-        self.on_disqualified(seat.number)
+        at_ns = now_ns - self._origin_ns
+        self._dispatcher.add_incident(SeatDisqualified(at_ns, seat.number, reason, seat.reason_detail))
         if not is_waited_for:
             return
         if self._phase != "act":
-            self._count_answer()
+            self._wait_no_more(seat)
         elif not is_untouched:
             seat.stats.is_cut = True
             self._settle(seat, self._rules.nil, "disqualified", now_ns)
@@ -281,8 +271,8 @@ class Referee:
 
     def tick(self, now_ns: int, tick_at_ns: int) -> None:
         """End a turn at real-time pace: the newest action that came before the tick is played, or NIL."""
-        for seat in list(self._asked):
-            if seat.disqualified is not None or seat.number in self._answers:
+        for seat in list(self._waited_for.values()):
+            if seat.disqualified is not None:
                 continue
             pending = self._pending.get(seat.number)
             seat.expire()
@@ -296,20 +286,25 @@ class Referee:
                 self._settle(seat, pending.action, ON_TIME, *times, older)
             else:
                 self._refuse(seat, pending.action, *times)
-        if self._missing == 1:  # the tick; nothing, if the match was stopped
-            self._missing = 0
+        if self.state is _AWAITING_TICK:
             self._end_turn()
 
     def withdrawn(self) -> None:
         """Withdraw the open request: its result is not awaited any more."""
-        is_open, turns = bool(self._missing) and self._phase == "act", self.turns
-        self._close_turn()
-        self._is_withdrawn = is_open and self.turns == turns
+        is_open, turns = self._phase == "act" and self.state in {_ASKING, _AWAITING_TICK}, self.turns
+        self._close_request()
+        self._skips_number = is_open and self.turns == turns
 
     @property
     def abortable(self) -> bool:
         """Return whether the episode can be aborted by an action."""
         return self._rules.abort is not None
+
+    @property
+    def result_until_ns(self) -> int:
+        """Return the time until which agents may answer a result in any case; 0 for none."""
+        until_ns = self._rules.result_until_ns
+        return self._origin_ns + until_ns if until_ns else 0
 
     def is_paced(self, phase: Phase) -> bool:
         """Return whether the world waits for the tick in this phase, and not for the agent."""
@@ -319,18 +314,7 @@ class Referee:
         """Return whether there was an envelope of this number."""
         return -self._phases <= number <= self.turns
 
-    def _open_first_turn(self, script: Any, observation: Any, reward: Any) -> None:
-        """Open the first turn of a request; one that was withdrawn before counts now (rule 6)."""
-        self._script = script
-        was_withdrawn, self._is_withdrawn = self._is_withdrawn, False
-        self.turns += was_withdrawn
-        if was_withdrawn and self.turns >= self._steps:
-            self.stop("steps")
-        else:
-            self._is_first_turn = True
-            self._open_turn(observation, reward)
-
-    def _open_turn(self, observation: Any, reward: Any) -> None:
+    def _open_turn(self, observation: Any, reward: Any, *, is_first: bool = False) -> None:
         if self.stopped is not None or not self._in_play:
             self.stop("seats")
             return
@@ -342,42 +326,38 @@ class Referee:
             seat.stats.reward += reward
             notice = self._notices.pop(0, None) if self._notices else None
             now_ns = self._now()
-            self._asked = self._seats
-            self._missing = 1
+            self.state = _ASKING
             if self.pace is not None:
-                self._answers.clear()
-                self._missing = 2  # the seat and the tick
+                self._waited_for[0] = seat
                 self.pace.start_turn(now_ns)
             seat.post(Envelope(self.turns, observation, reward, "act", notice), now_ns)
             return
         players = self._rules.players
         asked = [self._seats[players.index(player)] for player in observation]
         waits = self.pace is not None or any(seat.disqualified is None for seat in asked)
-        if not waits and self._script is not None and not self._is_first_turn:
+        if not waits and self._script is not None and not is_first:
             # No agent to wait for, so this turn is over at once, and so may be the next. In order that many
             # of them neither pile up calls nor hold up the loop, each comes from the environment.
             self._hand_over(Value(Pause((observation, reward))))
             return
-        self._is_first_turn = False
         for player, paid in reward.items() if isinstance(reward, Mapping) else ():
             self._seats[players.index(player)].stats.reward += paid
         self._ask(asked, self.turns, "act")
 
     def _ask(self, asked: list[SeatPort], number: int, phase: Phase) -> None:
         now_ns = self._now()
+        self.state = _ASKING
         self._phase = phase
-        self._asked = asked
-        self._missing = len(asked)
         self._answers = {}
+        self._waited_for = {seat.number: seat for seat in asked}
         if self.pace is not None and phase == "act":
-            self._missing += 1  # the tick
             self.pace.start_turn(now_ns)
         for seat in asked:
             if seat.disqualified is None:
-                shown, paid = self._share_of(seat)
+                shown, paid = self._rules.share_of(seat.number, self._observation, self._reward)
                 notice = self._notices.pop(seat.number, None)
                 seat.post(Envelope(number, shown, paid, phase, notice), now_ns)
-        if not self._missing:
+        if not asked:
             self._end_request()
         elif phase == "act":
             for seat in asked:
@@ -385,13 +365,10 @@ class Referee:
                     seat.stats.absent += 1
                     self._settle(seat, self._rules.nil, "absent", now_ns)
 
-    def _share_of(self, seat: SeatPort) -> tuple[Any, Any]:
-        return self._rules.share_of(seat.number, self._observation, self._reward)
-
     def _is_waited_for(self, seat: SeatPort) -> bool:
-        if not self._missing or (self._is_solo and self.pace is None):
-            return bool(self._missing)  # the answer that lies there is that of an older turn
-        return seat.number not in self._answers and seat in self._asked
+        if self._is_solo and self.pace is None:
+            return self.state is _ASKING
+        return seat.number in self._waited_for
 
     def _take_answer(
         self, seat: SeatPort, phase: Phase, answer: Any, spent_ns: int, verdict: Verdict
@@ -400,15 +377,15 @@ class Referee:
         if verdict != ON_TIME:
             self.disqualified(seat, "late", f"`{phase}` took {spent_ns / 1e6:.1f} ms")
             return
-        seat.charge(phase, spent_ns)
+        seat.budget.charge(phase, spent_ns)
         if phase == "start":
             seat.stats.start_ns = spent_ns
         self._answers[seat.number] = to_recordable(answer)
-        self._count_answer()
+        self._wait_no_more(seat)
 
-    def _count_answer(self) -> None:
-        self._missing -= 1
-        if self._missing == 0:
+    def _wait_no_more(self, seat: SeatPort) -> None:
+        del self._waited_for[seat.number]
+        if not self._waited_for:
             self._end_request()
 
     def _refuse(self, seat: SeatPort, action: Any, now_ns: int, spent_ns: int, credit_ns: int) -> None:
@@ -434,48 +411,66 @@ class Referee:
         It runs once for each seat and turn, on the path of every reply: plain statements cost less here than
         calls. `answers`, `refused` and `legal`: see `TurnPlayed`.
         """
+        dispatcher = self._dispatcher
         stats = seat.stats
         stats.turns += 1
         stats.think_ns += spent_ns
         if spent_ns > stats.think_max_ns:  # noqa: PLR1730 - a call of max costs five comparisons
             stats.think_max_ns = spent_ns
-        if seat.is_metered:
-            seat.charge("act", spent_ns)
+        if not seat.budget.flat:
+            seat.budget.charge("act", spent_ns)
         if credit_ns:
             stats.credit_ns += credit_ns
-            self._dispatcher.note(StallSeen(now_ns - self._origin_ns, credit_ns, self.find_blocker()))
-        held = self.held
+            stall = StallSeen(now_ns - self._origin_ns, credit_ns, self._blocker())
+            dispatcher.add_incident(stall)
+        # A plain turn on time becomes an event only where a sink asks for one: to create and encode that
+        # takes a fifth of a turn's time. Its values go into a list, of which 256 turns make one event.
+        held = dispatcher.held
         if held is not None:
             numbers = type(action) is type(self._observation) is int
             if numbers and verdict == ON_TIME and not credit_ns:
                 if not held:
-                    self._dispatcher.first_held = self.turns
+                    dispatcher.first_held = self.turns
                 held += (now_ns, self._observation, self._reward, action, spent_ns)
                 if len(held) >= HELD_VALUES:
-                    self._dispatcher.flush_held()
+                    dispatcher.flush_held()
             else:
                 held = None  # it is recorded at once: a value other than a number may be changed by its owner
-        if self._is_watched or (held is None and self._is_recorded):
-            (shown, paid), at_ns, place = self._share_of(seat), now_ns - self._origin_ns, seat.number
+        if dispatcher.has_event_sinks or (held is None and dispatcher.has_sinks):
+            at_ns, place = now_ns - self._origin_ns, seat.number
+            shown, paid = self._rules.share_of(place, self._observation, self._reward)
             rest = (action, spent_ns, place, verdict, credit_ns, answers, refused, legal)
-            self._dispatcher.add(TurnPlayed(at_ns, self.turns, shown, paid, *rest), held=held is not None)
+            record = TurnPlayed(at_ns, self.turns, shown, paid, *rest)
+            dispatcher.add_turn(record, held=held is not None)
         self._answers[seat.number] = action
-        self._missing -= 1
-        if self._missing == 0:
+        if self._is_solo and self.pace is None:  # no one else is waited for, and no table says so
             self._end_turn()
+        else:
+            self._wait_no_more(seat)
+
+    def _blocker(self) -> int | None:
+        return next((seat.number for seat in self._seats if seat.held_up_loop), None)
 
     def _end_request(self) -> None:
-        if self._phase == "act":
+        if self._phase == "act" and self.pace is not None:
+            self.state = _AWAITING_TICK
+        elif self._phase == "act":
             self._end_turn()
         elif self._in_play or self._phase == "result":  # after a result there may be nothing more to play
             self._hand_over(Value(dict(sorted(self._answers.items()))))
         else:
+            self.state = _IDLE
             self.stop("seats")
 
     def _end_turn(self) -> None:
-        """Complete a turn: its actions go into the script, and the next turn is opened."""
+        """Complete a turn: its actions go into the script, and the next turn is opened.
+
+        It runs within the last reply, so what it raises must not reach the agent (rule 4).
+        """
+        dispatcher, until_ns = self._dispatcher, self._rules.play_until_ns
+        self.state = _IDLE
         if not self._is_solo:
-            self._dispatcher.end_turn()
+            dispatcher.end_turn()
         self.turns += 1
         if self.turns >= self._steps:
             self.stop("steps")
@@ -488,10 +483,10 @@ class Referee:
                 request = self._script(self._answers[0] if self._is_solo else self._actions())
                 if type(request) is not tuple:
                     self._hand_over(Value(request))
-                elif self.play_until_ns < NEVER_NS and self._now() >= self.play_until_ns:
+                elif until_ns < NEVER_NS and self._now() - self._origin_ns >= until_ns:
                     self._hand_over(Value(TaskExpired()))
-                elif self._is_paused:
-                    self._is_paused = False
+                elif dispatcher.is_pause_asked:
+                    dispatcher.is_pause_asked = False
                     self._hand_over(Value(Pause(request)))
                 else:
                     self._open_turn(request[0], request[1])
@@ -503,12 +498,16 @@ class Referee:
             return self._answers[0]
         return {self._rules.players[number]: self._answers[number] for number in sorted(self._answers)}
 
-    def _close_turn(self) -> None:
-        """Ask nothing any more; a turn that is recorded, and only waits for its tick, counts."""
-        waits_for_tick = self.pace is not None and self._phase == "act" and self._missing == 1
-        if waits_for_tick and self._is_solo and self._answers:
+    def _close_request(self) -> None:
+        """Withdraw what is open.
+
+        A turn of one seat that only waits for its tick counts: it is recorded. That of several seats is not,
+        for its records come when it is complete.
+        """
+        if self.state is _AWAITING_TICK and self._is_solo:
             self.turns += 1
-        self._asked, self._missing = (), 0
+        self.state = _IDLE if self.stopped is None else _STOPPED
+        self._waited_for = {}
         self._dispatcher.forget_turn()
         if self.pace is not None:
             self.pace.stop()
@@ -517,4 +516,5 @@ class Referee:
 
     def _hand_over(self, result: Outcome[Any]) -> None:
         self._result = result
+        self.state = _COMPLETE if self.stopped is None else _STOPPED
         self.on_result()

@@ -87,7 +87,7 @@ class JournalStatistics:
 class Journal:
     """A sink that writes one match to a file; each match needs one of its own.
 
-    It is a `WritingSink` (`flagfall.kernel.match`), and a `BatchSink` (`flagfall.kernel.roles`).
+    It is a `WritingSink` and a `BatchSink` (`flagfall.kernel.sinks`).
 
     Args:
         path: the file; it is created, or emptied, at the first event. It is compressed if its name ends in

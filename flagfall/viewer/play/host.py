@@ -18,7 +18,7 @@ from flagfall.agents.wire.messages import Ask, FromAgent, Ready, ToAgent, decode
 from flagfall.agents.wire.session import MessageStream, ProtocolChannel, WireSession
 from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.hosting import Briefing, HostKind
-from flagfall.kernel.seat import Seat
+from flagfall.kernel.seat import HostSeat
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
 from flagfall.viewer.play.controls import controls_of
@@ -48,7 +48,7 @@ class BrowserHost:
         self.score = score
         self._desk = desk
 
-    async def run(self, seat: Seat, briefing: Briefing) -> None:
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`.
 
         Args:
@@ -56,7 +56,7 @@ class BrowserHost:
             briefing: the information for the agent.
         """
         try:
-            await seat.turn()
+            await seat.agent.turn()
         except trio.EndOfChannel:
             return
         if seat.budget.control.clock == "cpu":
@@ -93,7 +93,7 @@ class _PageChannel(ProtocolChannel):
         score: the score of the seat.
     """
 
-    def __init__(self, page: Page, seat: Seat, score: Score) -> None:
+    def __init__(self, page: Page, seat: HostSeat, score: Score) -> None:
         super().__init__(_stream())
         self._page = page
         self._seat = seat
@@ -149,7 +149,6 @@ class _PageChannel(ProtocolChannel):
         """Return the message for the page."""
         seat, page = self._seat, self._page
         limits, budget = seat.clock.limits, seat.budget
-        started_ns = seat.timer.started_ns
         page.steps, tape = self._score.tape_since(page.steps)
         turn = {
             "type": "turn",
@@ -160,7 +159,7 @@ class _PageChannel(ProtocolChannel):
             "text": shown.text,
             "heard": shown.heard,
             "mask": shown.mask,
-            "spent_ms": max(0, seat.now() - started_ns) / _MS,
+            "spent_ms": max(0, seat.now() - seat.taken_ns) / _MS,
             "soft_ms": _ms(limits.soft_ns),
             "hard_ms": _ms(limits.hard_ns),
             "bank_ms": _ms(budget.bank_ns),
