@@ -3,6 +3,7 @@
 __all__ = [
     "AskTurns",
     "CurriculumTask",
+    "Family",
     "GymnasiumTask",
     "Outcome",
     "RLStepResult",
@@ -14,6 +15,7 @@ __all__ = [
     "TaskSampler",
     "TrackRules",
     "TrackSetup",
+    "add_family",
     "advance",
     "dump",
     "fork",
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from flagfall.tasks.adapters.gymnasium import GymnasiumTask
     from flagfall.tasks.adapters.pettingzoo import pettingzoo_task
     from flagfall.tasks.building import rebuild
-    from flagfall.tasks.catalog import make_task
+    from flagfall.tasks.catalog import Family, add_family, make_task
     from flagfall.tasks.configs.files import load_config
     from flagfall.tasks.curriculum_task import CurriculumTask
     from flagfall.tasks.schedulers import SequentialTaskScheduler
@@ -55,7 +57,7 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.tasks.adapters.gymnasium": "GymnasiumTask",
         "flagfall.tasks.adapters.pettingzoo": "pettingzoo_task",
         "flagfall.tasks.building": "rebuild",
-        "flagfall.tasks.catalog": "make_task",
+        "flagfall.tasks.catalog": "Family add_family make_task",
         "flagfall.tasks.configs.files": "load_config",
         "flagfall.tasks.curriculum_task": "CurriculumTask",
         "flagfall.tasks.schedulers": "SequentialTaskScheduler",

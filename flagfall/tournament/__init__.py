@@ -6,6 +6,8 @@ values and functions; what runs matches, stores records and talks to people stan
 """
 
 __all__ = [
+    "Column",
+    "add_column",
     "compute_standings",
     "load_plan",
     "run_tournament",
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from flagfall.tournament.plan.parser import load_plan
     from flagfall.tournament.run.api import run_tournament
     from flagfall.tournament.standings import compute_standings
+    from flagfall.tournament.tables.agents import Column, add_column
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -25,6 +28,7 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.tournament.plan.parser": "load_plan",
         "flagfall.tournament.run.api": "run_tournament",
         "flagfall.tournament.standings": "compute_standings",
+        "flagfall.tournament.tables.agents": "Column add_column",
     },
 )
 del TYPE_CHECKING, lazy_names
