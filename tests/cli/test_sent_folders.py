@@ -34,15 +34,14 @@ RESUME = "tournament cup.toml --quiet --resume"
 
 
 @pytest.fixture
-def results(call: Call, folder: Path) -> Path:
+def results(played: Callable[[str, str], Path]) -> Path:
     """The results of a tournament of two matches, one of which is not played."""
-    (folder / "cup.toml").write_text(PLAN)
-    assert call("tournament cup.toml --quiet").code == 0
-    with closing(sqlite3.connect(folder / "cup-results" / "tournament.db")) as database:
+    results = played("cup", PLAN)
+    with closing(sqlite3.connect(results / "tournament.db")) as database:
         database.execute("DELETE FROM seats WHERE match = 2")
         database.execute("DELETE FROM matches WHERE number = 2")
         database.commit()
-    return folder / "cup-results"
+    return results
 
 
 def test_a_folder_is_resumed(call: Call, results: Path) -> None:
