@@ -35,7 +35,7 @@ QUICK: Mapping[Place, Collection[str]] = {
 
 
 def cases() -> list[Any]:
-    """Every row at every place; where each takes a program of its own, most belong to the tests of a release."""
+    """Every row at every place; where each takes a program, most belong to the tests of a release."""
     return [
         pytest.param(
             row,
