@@ -71,12 +71,21 @@ RELEASE = (
 the originals, matrices of damage, executed documents, most pages in a browser. Single tests have it, too."""
 
 
+BROWSER_PASS = (
+    "tests/viewer/test_pages.py::test_the_policy_of_a_page_blocks_other_scripts_and_requests",
+    "tests/viewer/test_replay_command.py::test_a_file_holds_the_match_with_its_pictures",
+    "tests/viewer/test_report_page.py::test_standings_are_those_of_the_command_results",
+)
+"""The tests in a browser that do not have the mark `release`: one for each kind of page."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of a release; where workers share them, begin with these, which are long."""
     places = tuple(f"tests/{place}" for place in RELEASE)
     for item in items:
-        if item.nodeid.startswith(places):
+        in_browser = "browser" in getattr(item, "fixturenames", ())
+        if item.nodeid.startswith(places) or (in_browser and item.nodeid not in BROWSER_PASS):
             item.add_marker("release")
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.get_closest_marker("release") is None)

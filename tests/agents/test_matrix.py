@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +13,35 @@ from flagfall.errors import UsageError
 from flagfall.testing.adversarial import agents
 from flagfall.testing.adversarial.matrix import PLACES, ROWS, Finding, Place, Row, matrix_rows, run_row
 
-QUICK_IN_SANDBOX = {
-    "reads_its_opponents_files",
-    "opens_a_socket",
-    "fills_the_disk",
-    "fork_bomb",
-    "leaves_children",
-    "spins",
-    "writes_kernel_files",
-    "uses_kernel_interfaces",
-    "reaches_records",
-    "leaves_its_cores",
-    "eats_shared_memory",
+QUICK: Mapping[Place, Collection[str]] = {
+    "process": (
+        "floods_the_wire",
+        "fork_bomb",
+        "garbage",
+        "huge_message",
+        "ignores_sigterm",
+        "kills_its_parent",
+        "leaves_children",
+        "leaves_its_cores",
+        "never_answers",
+        "reads_its_opponents_files",
+        "segfaults",
+        "stops_itself",
+        "RaisesInAct",
+    ),
+    "sandbox": ("fills_the_disk", "opens_a_socket", "reads_its_opponents_files", "uses_kernel_interfaces"),
 }
+"""Agents that a program of its own, or a sandbox, meets in ordinary tests: one for each way that they end."""
 
 
 def cases() -> list[Any]:
-    """Every row at every place; what a sandbox does as a process does is left to the tests of a release."""
+    """Every row at every place; where each takes a program, most belong to the tests of a release."""
     return [
         pytest.param(
             row,
             place,
             id=f"{row.agent}-{place}",
-            marks=[pytest.mark.release] if place == "sandbox" and row.agent not in QUICK_IN_SANDBOX else [],
+            marks=[] if row.agent in QUICK.get(place, [row.agent]) else [pytest.mark.release],
         )
         for row, place in matrix_rows()
     ]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import pytest
 
 from flagfall.agents.process.sandbox import check_sandbox
+from flagfall.cli import main
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded
 from flagfall.recording.journal.writer import read_journal
@@ -143,6 +145,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def call(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Call the command line in this process: `call("run --task micro1", "--agent", name)`."""
     return partial(call_main, capfd)
+
+
+Played: TypeAlias = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="session")
+def _results(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Play a plan in a folder of its own, once for all tests."""
+
+    @cache
+    def play(name: str, plan: str) -> Path:
+        home = tmp_path_factory.mktemp(name)
+        (home / f"{name}.toml").write_text(plan)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(home)
+            assert main(["tournament", f"{name}.toml", "--quiet"]) == 0
+        return home / f"{name}-results"
+
+    return play
+
+
+@pytest.fixture
+def played(_results: Played, folder: Path) -> Played:
+    """Copy the results of a plan, without playing it for each test: `played("cup", PLAN)`."""
+
+    def played(name: str, plan: str) -> Path:
+        (folder / f"{name}.toml").write_text(plan)
+        return Path(shutil.copytree(_results(name, plan), folder / f"{name}-results"))
+
+    return played
 
 
 @pytest.fixture

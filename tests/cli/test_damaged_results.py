@@ -20,6 +20,7 @@ MUTATIONS = int(os.environ.get("FLAGFALL_DAMAGED", "20"))
 
 PLAN = """
 clock = "virtual"
+jobs = 1
 repeats = 3
 time_control = "act=1s"
 format = "{format}"

@@ -163,6 +163,7 @@ def test_no_file_beside_a_journal_takes_the_place_of_a_library(program, folder, 
 PLAN = """
 name = "cup"
 clock = "virtual"
+jobs = 1
 [[agents]]
 spec = "random"
 [[agents]]

@@ -13,6 +13,7 @@ Call = Callable[..., Any]
 
 PLAN = """
 clock = "virtual"
+jobs = 1
 time_control = "act=1s"
 show = "book.txt"
 

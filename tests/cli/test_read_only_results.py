@@ -46,10 +46,8 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def out(folder: Path, call: Callable[..., Any]) -> Path:
-    (folder / "plan.toml").write_text(PLAN)
-    assert call("tournament plan.toml --output out --quiet").code == 0
-    return folder / "out"
+def out(played: Callable[[str, str], Path]) -> Path:
+    return played("plan", PLAN).rename("out")
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def test_the_figures_of_a_track_are_checked(call):
 PLAN = """
 name = "cup"
 clock = "virtual"
+jobs = 1
 format = {format}
 [[agents]]
 spec = "random"

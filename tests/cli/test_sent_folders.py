@@ -34,15 +34,14 @@ RESUME = "tournament cup.toml --quiet --resume"
 
 
 @pytest.fixture
-def results(call: Call, folder: Path) -> Path:
+def results(played: Callable[[str, str], Path]) -> Path:
     """The results of a tournament of two matches, one of which is not played."""
-    (folder / "cup.toml").write_text(PLAN)
-    assert call("tournament cup.toml --quiet").code == 0
-    with closing(sqlite3.connect(folder / "cup-results" / "tournament.db")) as database:
+    results = played("cup", PLAN)
+    with closing(sqlite3.connect(results / "tournament.db")) as database:
         database.execute("DELETE FROM seats WHERE match = 2")
         database.execute("DELETE FROM matches WHERE number = 2")
         database.commit()
-    return folder / "cup-results"
+    return results
 
 
 def test_a_folder_is_resumed(call: Call, results: Path) -> None:
@@ -241,17 +240,23 @@ def test_a_pipe_instead_of_a_file_of_the_database_is_refused(call: Call, results
 
 
 @pytest.mark.parametrize(
-    "command", ["verify", "transcript", "results", "replay -o page.html", "export --to trace"]
+    ("command", "name"),
+    [
+        ("verify", "pipe.jsonl.zst"),
+        ("transcript", "pipe.jsonl"),
+        ("results", "pipe.jsonl"),
+        ("replay -o page.html", "pipe.jsonl.zst"),
+        ("export --to trace", "pipe.jsonl"),
+    ],
 )
 def test_a_pipe_instead_of_a_journal_is_not_waited_for(
-    program: Callable[..., Any], folder: Path, command: str
+    program: Callable[..., Any], folder: Path, command: str, name: str
 ) -> None:
-    for name in ("pipe.jsonl", "pipe.jsonl.zst"):
-        os.mkfifo(folder / name)
-        ended = program(f"{command} {name}")
-        assert ended.code == 2
-        assert ended.err.startswith(f"flagfall: {name}: line 1")
-        assert ended.err.endswith("cannot be read: it is not a regular file\n")
+    os.mkfifo(folder / name)
+    ended = program(f"{command} {name}")
+    assert ended.code == 2
+    assert ended.err.startswith(f"flagfall: {name}: line 1")
+    assert ended.err.endswith("cannot be read: it is not a regular file\n")
 
 
 @pytest.mark.parametrize("pattern", ["tournament.db", "journals/*"])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from .conftest import PATIENCE_SECONDS, WAYS, Start, last_event, until, until_pl
 
 PLAN = """
 clock = "virtual"
+jobs = 1
 repeats = {repeats}
 time_control = "act=1s"
 [[agents]]
@@ -81,15 +83,26 @@ def started_with(
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+MODULES = (
+    "flagfall.cli",
+    "cyclopts",
+    "flagfall.cli.commands.tournament",
+    "flagfall.tournament.plan.parser",
+    "numpy",
+)
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+QUICK = {
+    ("flagfall.cli", signal.SIGINT),
+    ("flagfall.tournament.plan.parser", signal.SIGTERM),
+    ("numpy", signal.SIGHUP),
+}
+
+
 @pytest.mark.parametrize(
-    "module",
+    ("module", "number"),
     [
-        "flagfall.cli",
-        "cyclopts",
-        "flagfall.cli.commands.tournament",
-        "flagfall.tournament.plan.parser",
-        "numpy",
+        pytest.param(*moment, marks=[] if moment in QUICK else [pytest.mark.release])
+        for moment in product(MODULES, NUMBERS)
     ],
 )
 @pytest.mark.parametrize("way", WAYS)

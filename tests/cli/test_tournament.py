@@ -18,6 +18,7 @@ Call = Callable[..., Any]
 
 PLAN = """
 clock = "virtual"
+jobs = 1
 repeats = 3
 time_control = "act=1s"
 format = "round-robin"

@@ -90,8 +90,10 @@ def test_learner_is_better_than_random_in_validation():
     assert score(played["q-learning"]) > score(played["random"])
 
 
-@pytest.mark.parametrize("game", OWN_GAMES)
-@pytest.mark.parametrize("agent", ["random", "q-learning"])
+@pytest.mark.parametrize(
+    ("game", "agent"),
+    [("cinders", "q-learning"), ("windfall", "random"), ("underdig", "q-learning")],
+)
 def test_on_the_wall_clock_the_budget_is_real_time(game, agent, tmp_path):
     times, rules = TrackTimes.of(SHORT, "start=20s init=20s act=10s result=20s", training_ns=300 * MS)
     path = tmp_path / "wall.jsonl"

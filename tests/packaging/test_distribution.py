@@ -63,6 +63,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Path) -> None:
     assert files(installed / "flagfall") == files(PACKAGE)
 
 
+@pytest.mark.release
 def test_the_installed_program_works_without_sources(installed: Path, tmp_path: Path) -> None:
     place = call(installed, tmp_path, "--version")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]

@@ -144,7 +144,7 @@ def test_whoever_else_looks_the_file_is_the_same(lab, tmp_path):
 def test_the_same_seed_gives_the_same_bytes_however_fast_the_disk_is(lab, tmp_path, name, seats, monkeypatch):
     texts: set[bytes] = set()
     monkeypatch.setattr(writer, "WRITE_BYTES", 5_000)
-    for repetition in range(25):
+    for repetition in range(10):
         path = tmp_path / f"{repetition}-{name}"
         shake = random.Random(repetition)
         with slow_disk(monkeypatch, lambda shake=shake: shake.random() / 500):

@@ -199,6 +199,7 @@ LENGTHS = {
 }
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("task_id", MINI_SETS)
 def test_twenty_thousand_drawn_strings(task_id: str) -> None:
     rng, row = Random(2), MINI_SETS[task_id]

@@ -276,6 +276,23 @@ def test_micro9_and_10_examples() -> None:
     assert all(" ." in answer for answer in spelt.values())
     said = {text: answer for text, answer in answers.items() if text.startswith("say")}
     assert all(text.replace("say: ", "") == answer for text, answer in said.items())
+    assert {text.count("say: ") for text in said} == {2, 3}
+
+
+def test_micro11_and_12_answers() -> None:
+    seen: Counter[str] = Counter()
+    for question in [*flat("micro11"), *flat("micro12")]:
+        _, first, _, second, operation, answer = f"{question.text} {question.answer}".split(maxsplit=5)
+        seen[operation] += 1
+        assert answer == {
+            "reverse:.": f"{second} {first}.",
+            "concatenate:.": f"{first}{second}.",
+            "interleave:.": "".join(map("".join, zip(first, second, strict=False))) + ".",
+            "union:.": first + second * (first.count(second) == 0) + ".",
+            "exclude:.": "".join(letter for letter in first if letter != second) + ".",
+        }.get(operation)
+    assert len(seen) == 5
+    assert min(seen.values()) > 100
 
 
 def test_micro13_1_accepts_what_brute_force_found() -> None:
@@ -334,18 +351,22 @@ def test_micro13_1_draws_its_four_forms_alike() -> None:
     forms = Counter(re.sub(r"\b[a-e]\b", "x", question.text) for question in flat("micro13.1"))
     assert len(forms) == 4
     assert min(forms.values()) > 100
-    thirds: Counter[str] = Counter()
+    thirds, pairs = Counter[str](), set[tuple[str, str]]()
     for instance in questions("micro13.1", instances=200):
         for question in instance:
             if found := re.fullmatch(r" say: (.) or (.) but not (.)\.", question.text):
                 a, b, barred = found.groups()
+                pairs.add((a, b))
                 thirds[{a: "first", b: "second"}.get(barred, "other")] += 1
     assert all(share / thirds.total() == pytest.approx(1 / 3, abs=0.1) for share in thirds.values())
+    assert len(pairs) == 5 * 4
 
 
 def test_micro13_2_or_asks_for_any_word_in_whatever_else() -> None:
+    sizes = set[tuple[int, int]]()
     for question in flat("micro13.2"):
         parts = question.text.removeprefix("say: ").removesuffix(".").split(" ")[::2]
+        sizes.update((len(parts), len(part)) for part in parts)
         if question.accepts is None:
             assert question.answer == "".join(parts) + "."
             continue
@@ -356,6 +377,7 @@ def test_micro13_2_or_asks_for_any_word_in_whatever_else() -> None:
             assert source.judge(bytearray(f"? {part} !.".encode())) == RIGHT
         assert source.judge(bytearray(b"?.")) == WRONG
         assert source.judge(bytearray("\xff.".encode("latin-1"))) == WRONG
+    assert sizes == set(product((2, 3, 4), (1, 2, 3)))
 
 
 def test_micro15_counts_in_four_sequences_mostly_backwards() -> None:
@@ -430,7 +452,8 @@ def test_micro19_uses_every_synonym_and_the_same_one_throughout_a_question() -> 
 
 
 def test_micro20_explains_a_new_word_and_uses_it() -> None:
-    for instance in questions("micro20"):
+    explained: Counter[str] = Counter()
+    for instance in questions("micro20", instances=200):
         meanings: dict[str, str] = {}
         for question in instance:
             found = re.fullmatch(r"(\w+) is as (\w+) - (.*)", question.text)
@@ -442,4 +465,8 @@ def test_micro20_explains_a_new_word_and_uses_it() -> None:
             assert meanings.setdefault(original, new) == new
             said = re.findall(rf"(?:{new}|say): (\w+)", text)
             assert not any(name in word for word in said for name in meanings.values() if original == "say")
+            if {original, text.split()[-1].removesuffix(":.")} & {"union", "exclude"}:
+                explained["the word that comes twice" if original == "say" else "the operation"] += 1
         assert len(set(meanings.values())) == len(meanings)
+    assert explained.total() > 200
+    assert all(share / explained.total() == pytest.approx(1 / 2, abs=0.1) for share in explained.values())

@@ -346,8 +346,16 @@ steps = {steps}
 """
 
 
-@pytest.mark.parametrize("kill", [False, True], ids=["detached", "supervisor and worker killed"])
-@pytest.mark.parametrize("isolation", ["process", "none"])
+@pytest.mark.parametrize(
+    ("isolation", "kill"),
+    [
+        ("process", False),
+        pytest.param("process", True, marks=pytest.mark.release),
+        pytest.param("none", False, marks=pytest.mark.release),
+        ("none", True),
+    ],
+    ids=lambda value: {False: "detached", True: "supervisor and worker killed"}.get(value, value),
+)
 def test_no_process_of_an_agent_controls_the_run(tmp_path: Path, isolation: str, kill: bool) -> None:
     (tmp_path / "bot.py").write_text(textwrap.dedent(AGENT).format(kill=kill))
     (tmp_path / "plan.toml").write_text(AGENT_PLAN.format(isolation=isolation, steps=200, act="20s"))

@@ -135,6 +135,7 @@ def agents_of(runner: int) -> list[int]:
     ]
 
 
+@pytest.mark.release
 def test_a_late_turn_in_a_stall_of_the_host_makes_the_match_void(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "out"
     plan.write_text(
@@ -177,7 +178,7 @@ def command(pid: int) -> bytes:
 
 
 def test_ctrl_c_ends_what_is_played_and_says_how_to_go_on(tmp_path: Path) -> None:
-    plan, out = write_plan(tmp_path, 100), tmp_path / "out"
+    plan, out = write_plan(tmp_path, 60), tmp_path / "out"
     runner = program("tournament", plan, "--output", out, "--jobs", 2)
     wait_until(lambda: count(out) >= 5)
     runner.send_signal(signal.SIGINT)
@@ -211,6 +212,7 @@ def test_the_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
     assert stored(out) == {}
 
 
+@pytest.mark.release
 def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
     plan, disk = write_plan(tmp_path, 60), tmp_path / "disk"
     disk.mkdir()

@@ -27,15 +27,15 @@ from tests.tournament.runs import is_heard, journal_bytes, small_plan, stored, u
 
 
 async def test_results_do_not_depend_on_how_many_are_played_at_a_time(tmp_path: Path) -> None:
-    plan = small_plan(8)
-    for jobs in (1, 2, 8):
+    plan = small_plan(4)
+    for jobs in (1, 3):
         records = await run_tournament(plan, tmp_path / str(jobs), jobs=jobs)
-        assert len(records) == 32
+        assert len(records) == 16
         assert schedule(plan).over(records)
     first = stored(tmp_path / "1")
-    assert first == stored(tmp_path / "2") == stored(tmp_path / "8")
-    assert journal_bytes(tmp_path / "1") == journal_bytes(tmp_path / "2") == journal_bytes(tmp_path / "8")
-    assert compute_standings(plan, first) == compute_standings(plan, stored(tmp_path / "8"))
+    assert first == stored(tmp_path / "3")
+    assert journal_bytes(tmp_path / "1") == journal_bytes(tmp_path / "3")
+    assert compute_standings(plan, first) == compute_standings(plan, stored(tmp_path / "3"))
 
 
 async def test_journals_verify_and_nothing_else_is_left(tmp_path: Path) -> None:

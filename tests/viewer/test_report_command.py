@@ -124,6 +124,7 @@ def test_learning_curves_are_plotted(tmp_path: Path, call: Call) -> None:
 
 PLAN = """
 clock = "virtual"
+jobs = 1
 time_control = "act=1s"
 
 [[agents]]

@@ -19,6 +19,7 @@ from flagfall.tournament.store import Store
 LEARNING = """
 name = "small"
 clock = "virtual"
+jobs = 1
 repeats = 3
 time_control = "act=1s/5s"
 
