@@ -11,7 +11,7 @@ import attrs
 
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.kernel.spaces import legal_actions
-from flagfall.timing.durations import NEVER_NS
+from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
     from flagfall.kernel.referee.ports import SeatPort
