@@ -15,7 +15,7 @@ from benchmarks.curves import curve, sizes_up_to
 from benchmarks.measure import Row
 from benchmarks.vgdl import begin
 from benchmarks.vgdl_views import planes_view
-from flagfall.tasks.vgdl.actions import NIL
+from flagfall.tasks.vgdl.definition import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.views.observer import Observer

@@ -21,7 +21,7 @@ from benchmarks.echo_task import EchoTask, OneTask
 from benchmarks.kernel import echo
 from benchmarks.measure import ROUNDS, Row, reduced
 from benchmarks.waiting_turns import late_turn_us
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.roles import SchedulerRole

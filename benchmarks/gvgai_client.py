@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-from flagfall.gvgai.protocol.state_decoder import decode_state
+from flagfall.gvgai.states import decode_state
 
 
 def main(port: int) -> None:

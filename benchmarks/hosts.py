@@ -25,13 +25,12 @@ from benchmarks.matches import CONTROL, journals, no_sinks
 from benchmarks.measure import Row, percentile, reduced
 from benchmarks.process_starts import AGENT, many, starts
 from benchmarks.suites import Suite, by_name
-from flagfall.agents.hosts.command import CommandHost
-from flagfall.agents.hosts.process import ProcessHost
+from flagfall.agents.hosts.process import CommandHost, ProcessHost
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.events import Event, TurnPlayed
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match
-from flagfall.kernel.sinks import Sink
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'examples' / 'wire' / 'bot.py'}"
 PINGS = 10_000

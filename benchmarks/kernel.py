@@ -26,14 +26,14 @@ from benchmarks.matches import byte_rows, journals, no_sinks, play_matches
 from benchmarks.measure import ROUNDS, Row, beside, percentile, reduced
 from benchmarks.suites import Suite, by_name
 from benchmarks.waiting_turns import waiting_turns
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.events import Event, TurnPlayed
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.match import play_match
-from flagfall.kernel.sinks import Sink
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
-from flagfall.timing.grace import GRACE_NS
+from flagfall.timing.stalls import GRACE_NS
 
 MICRO_TASKS = ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]
 

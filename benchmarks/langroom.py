@@ -19,9 +19,8 @@ from benchmarks.measure import Row, beside, reduced
 from benchmarks.suites import Suite, by_name
 from flagfall.environments.embodied_env import EmbodiedLangRoom
 from flagfall.environments.langroom_env import LangRoomEnv, LangRoomVectorEnv
-from flagfall.tasks.langroom.log_image import LogHistory
-from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import CORNERS, SIZE, LangRoomRules, word_at
+from flagfall.tasks.langroom.images import LogHistory
+from flagfall.tasks.langroom.rules import CORNERS, SIZE, LangRoomRules, Room, word_at
 from flagfall.tasks.langroom.task import LangRoom
 
 ROOMS = 256

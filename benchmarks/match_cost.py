@@ -26,10 +26,10 @@ from benchmarks.kernel import echo
 from benchmarks.matches import CONTROL
 from benchmarks.measure import Row, beside, reduced
 from benchmarks.suites import Suite, by_name
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import parse_policy
 from flagfall.timing import TimeControl
 
 ROUNDS: Final = 3

@@ -13,13 +13,13 @@ from pathlib import Path
 import trio
 
 from benchmarks.measure import ROUNDS, Row, beside, reduced
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.samples.basic import RandomAgent
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.hosting import AgentHost, Briefing
 from flagfall.kernel.match import play_match
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.script import run_plain
-from flagfall.kernel.sinks import Sink
 from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl
 

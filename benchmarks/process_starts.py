@@ -22,8 +22,8 @@ from flagfall.agents.process.isolation import Isolation, IsolationKind
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
 from flagfall.events import Event, SeatReady, TurnPlayed
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.match import play_match
-from flagfall.kernel.sinks import Sink
 from flagfall.timing import MS, TimeControl
 
 AGENT = f"{Path(__file__).with_name('echo_agent.py')}:Echo"

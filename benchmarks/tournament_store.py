@@ -45,7 +45,7 @@ READER: Final = """
 import json, sys, time
 from pathlib import Path
 from flagfall.tournament.store import Store
-from flagfall.tournament.stored_standings import stored_standings
+from flagfall.tournament.standings import stored_standings
 
 began = time.process_time()
 store = Store(Path(sys.argv[1]))

@@ -26,14 +26,13 @@ import attrs
 from benchmarks.measure import Row, reduced, skipped
 from benchmarks.suites import Group, Suite
 from benchmarks.vgdl_views import viewing
-from flagfall.tasks.vgdl.actions import NIL
+from flagfall.tasks.vgdl.definition import NIL
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import fork, start
+from flagfall.tasks.vgdl.engine.cycle import advance, fork, start
 from flagfall.tasks.vgdl.engine.state.play import Play
-from flagfall.tasks.vgdl.game_files import game_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
+from flagfall.tasks.vgdl.task_id import game_path
 
 BLOCK: Final = 10
 TICKS: Final = 3000

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from benchmarks.measure import Row, reduced
-from flagfall.tasks.vgdl.actions import NIL
+from flagfall.tasks.vgdl.definition import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.rendering.painter import Painter

@@ -36,7 +36,7 @@ from flagfall.playing import run
 from flagfall.recording.journal.format import Sealer, encode
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
-from flagfall.viewer.pages.assets import bundle
+from flagfall.viewer.pages import bundle
 from flagfall.viewer.replay.execution import Execution
 from flagfall.viewer.replay.page import replay_page
 

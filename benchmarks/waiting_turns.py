@@ -31,7 +31,7 @@ import trio
 
 from benchmarks.echo_task import OneTask
 from benchmarks.measure import Row, reduced
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.match import play_match
 from flagfall.timing import ElapsedTimer, TimeControl

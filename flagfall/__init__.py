@@ -47,21 +47,19 @@ if TYPE_CHECKING:
     from flagfall.agents.agent import Agent
     from flagfall.errors import AgentFault, FlagfallError, HostFault, UsageError
     from flagfall.gvgai.play_track import TrackTimes, play_track
-    from flagfall.gvgai.state_decorator import with_state_observation
+    from flagfall.gvgai.sample_players import with_state_observation
     from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.outcomes import MatchResult, Outcome, StepResult
     from flagfall.kernel.seat import Seat
     from flagfall.playing import play, run
     from flagfall.recording.journal.reader import read_journal
     from flagfall.recording.journal.writer import Journal
-    from flagfall.recording.log_setup import configure_logging
-    from flagfall.recording.log_sink import LogSink
+    from flagfall.recording.log_sink import LogSink, configure_logging
     from flagfall.recording.turn_columns import Turns, iter_turns, read_turns
     from flagfall.recording.verify import Verification, verify
     from flagfall.tasks.task import Task, TaskSampler
-    from flagfall.timing.clocks import VirtualClock
+    from flagfall.timing.clocks import ElapsedTimer, VirtualClock
     from flagfall.timing.control import TimeControl
-    from flagfall.timing.elapsed_timer import ElapsedTimer
     from flagfall.viewer.notebook import show
 
 __getattr__, __dir__ = lazy_names(
@@ -71,21 +69,19 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.errors": "AgentFault FlagfallError HostFault UsageError",
         "flagfall.events": "events",
         "flagfall.gvgai.play_track": "TrackTimes play_track",
-        "flagfall.gvgai.state_decorator": "with_state_observation",
+        "flagfall.gvgai.sample_players": "with_state_observation",
         "flagfall.kernel.hosting": "Briefing",
         "flagfall.kernel.outcomes": "MatchResult Outcome StepResult",
         "flagfall.kernel.seat": "Seat",
         "flagfall.playing": "play run",
         "flagfall.recording.journal.reader": "read_journal",
         "flagfall.recording.journal.writer": "Journal",
-        "flagfall.recording.log_setup": "configure_logging",
-        "flagfall.recording.log_sink": "LogSink",
+        "flagfall.recording.log_sink": "LogSink configure_logging",
         "flagfall.recording.turn_columns": "Turns iter_turns read_turns",
         "flagfall.recording.verify": "Verification verify",
         "flagfall.tasks.task": "Task TaskSampler",
-        "flagfall.timing.clocks": "VirtualClock",
+        "flagfall.timing.clocks": "ElapsedTimer VirtualClock",
         "flagfall.timing.control": "TimeControl",
-        "flagfall.timing.elapsed_timer": "ElapsedTimer",
         "flagfall.viewer.notebook": "show",
     },
 )

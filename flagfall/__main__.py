@@ -12,7 +12,6 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     # would be executed instead of the standard one. Modules named on the command line are still found.
     del sys.path[0]
 
-__all__ = ["entry"]
 
 import os
 

@@ -1,20 +1,77 @@
-"""Loading of Python code by its name: `package.module` or `path/file.py`, and objects in it."""
+"""Python code by its name: modules, files and the objects in them; temporary names of modules."""
 
 from __future__ import annotations
-
-__all__ = ["check_file", "check_member", "find_member", "load_module", "which_member"]
 
 import ast
 import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from flagfall.errors import UsageError, suggest
+
+# Temporary module names, under which files of another program can import modules of flagfall.
+#
+# A file that was written for round 1 of the General AI Challenge says `from worlds.grid_world import
+# GridWorld`. Inside `module_aliases` such names import, and nothing of them is left afterwards.
+
+ModuleTable: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""The members of each module, by its full name. Packages above a module need no row of their own."""
+
+
+@contextmanager
+def module_aliases(table: ModuleTable, *, first: bool) -> Iterator[None]:
+    """Let the modules of a table be imported within the context.
+
+    Args:
+        first: they hide modules of the same name, also those that were imported before; otherwise they
+            are found only if there is no other module of that name. Packages above them are never
+            hidden: a `tasks` folder of the user's own stays importable beside `tasks.micro` of the table.
+    """
+    finder = _AliasFinder(table)
+    hidden = {name: sys.modules.pop(name) for name in table if first and name in sys.modules}
+    sys.meta_path.insert(0 if first else len(sys.meta_path), finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in finder.loaded:
+            sys.modules.pop(name, None)
+        sys.modules.update(hidden)
+
+
+class _AliasFinder(MetaPathFinder, Loader):
+    """Finder and loader of the modules of a table."""
+
+    def __init__(self, table: ModuleTable) -> None:
+        self._table = table
+        parts = [name.split(".") for name in table]
+        self._packages = {".".join(part[:length]) for part in parts for length in range(1, len(part))}
+        self.loaded: list[str] = []
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,  # noqa: ARG002 - only for reloading
+    ) -> ModuleSpec | None:
+        """Return a spec for a module of the table, or for a package above one."""
+        if fullname in self._packages and PathFinder.find_spec(fullname, path) is None:
+            return ModuleSpec(fullname, self, is_package=True)
+        return ModuleSpec(fullname, self) if fullname in self._table else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Fill a new module."""
+        self.loaded.append(module.__name__)
+        vars(module).update(self._table.get(module.__name__, {}))
+
 
 MAX_OUTLINE_BYTES: Final = 1024 * 1024
 """Longer files are not searched for names."""
@@ -42,7 +99,6 @@ def find_member(module: ModuleType, member: str, place: str) -> Any:
     """Return an object of a module.
 
     Args:
-        module: the module.
         member: the name of the object; dots lead into classes.
         place: the name of the module as the user wrote it, for messages.
 
@@ -135,7 +191,6 @@ def check_file(path: Path, what: str) -> None:
     """Check that there is a file.
 
     Args:
-        path: the file.
         what: the kind of thing that is looked for in it, for the message.
 
     Raises:

@@ -6,8 +6,6 @@ Lateness of an agent is not an exception: a verdict is a result of the match, so
 
 from __future__ import annotations
 
-__all__ = ["AgentFault", "FlagfallError", "HostFault", "UsageError", "suggest"]
-
 import difflib
 from collections.abc import Iterable
 from typing import Final
@@ -54,7 +52,6 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """Return a hint for an unknown word: `; nearest: a, b`, or the known words where none is similar.
 
     Args:
-        word: the unknown word.
         known: the valid words. Of more than `MAX_HINTS` the hint names the nearest, and their number.
     """
     names = list(known)

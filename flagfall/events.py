@@ -2,7 +2,7 @@
 
 They are msgspec structs rather than attrs classes because one of them is made on every turn: making and
 encoding one takes a fifth of the time (`python -m benchmarks kernel` shows the cost of a journal).
-A sink (`flagfall.kernel.sinks.Sink`) gets them in the order of this life cycle:
+A sink (`flagfall.kernel.dispatcher.Sink`) gets them in the order of this life cycle:
 
     MatchStarted  SeatReady*  ( TaskStarted  TurnPlayed*  TaskEnded )*  MatchEnded
 
@@ -61,7 +61,6 @@ class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
 
     Attributes:
         title: what happened, in the words of its class by default.
-        level: the level at which it is logged.
         at_ns: time of the event in nanoseconds since the start of the match.
     """
 
@@ -84,13 +83,10 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     """Start of a match, with everything that is needed to execute it again.
 
     Attributes:
-        schema: the version of the records.
-        flagfall: the version of the program.
         tasks: the ids of the tasks, in the order given.
         scheduler: the text form of the task scheduler.
         agents: one name for each seat, in seat order.
         seed: the root seed of the match; every other seed derives from it.
-        time_control: text form.
         clock: `wall` or `virtual`.
         tick_ns: the length of a tick at real-time pace; `None` at lock-step pace.
         steps: number of turns after which the match is cut; `None` for no limit.
@@ -98,7 +94,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
             matches have equal journals.
         config: the configuration of the tasks as JSON text, if `tasks` and `scheduler` do not define them;
             `flagfall.tasks.building.rebuild` reads it.
-        rules: revisions of the rules of task families (`flagfall.tasks.rule_revisions`); a family that is
+        rules: revisions of the rules of task families (`flagfall.tasks.task`); a family that is
             missing was played by revision 1.
     """
 
@@ -121,8 +117,6 @@ class SeatReady(Event, frozen=True, tag="ready"):
     """Successful start of an agent.
 
     Attributes:
-        seat: the number of the seat.
-        spent_ns: duration of the start.
         host: where the agent runs: `task`, `thread`, `process` or `remote` (`flagfall.kernel.hosting`).
     """
 
@@ -135,9 +129,7 @@ class TaskStarted(Event, frozen=True, tag="start"):
     """Start of a task.
 
     Attributes:
-        task: the id of the task.
         index: zero-based index of the task within the match.
-        seed: the seed of its reset.
     """
 
     task: str
@@ -150,11 +142,9 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
 
     Attributes:
         turn: the number of the turn in the match, from 0.
-        observation: sent to the seat.
         reward: sent with the observation, for the action of an earlier turn.
         action: the action that was played: the seat's own, or NIL.
         spent_ns: time charged to the seat: the duration of its turn, less `credit_ns`.
-        seat: the number of the seat.
         verdict: see `Verdict`.
         credit_ns: time that the host lost during the turn; not charged to the seat.
         answers: at real-time pace, the turn that the action answered, if it is an older one.
@@ -209,7 +199,6 @@ class ReplyDropped(Event, frozen=True, tag="dropped"):
     """Reply that answers no open turn; it is counted and never played.
 
     Attributes:
-        seat: the number of the seat.
         turn: the turn that the agent named; -1 if it named none, or one beyond 2**53.
         why: `stale` (its turn was judged already), `double` (its turn was answered already) or
             `unasked` (there was no such turn yet: the agent may name any number).
@@ -226,7 +215,6 @@ class SeatDisqualified(Event, frozen=True, tag="disqualified"):
     """Disqualification of a seat for the rest of the match.
 
     Attributes:
-        seat: the number of the seat.
         reason: `late`, `crashed`, `gone`, `garbage` or `not started`; for an agent that connects also
             `not connected`, or `silent` if a client connected and sent nothing.
         detail: information for the author of the agent; bounded in length.
@@ -243,7 +231,6 @@ class StallSeen(Event, frozen=True, tag="stall"):
     """Time in which the event loop could not run.
 
     Attributes:
-        lost_ns: its duration.
         seat: the seat whose agent blocked the loop; `None` if it was no agent of this match.
     """
 
@@ -258,13 +245,9 @@ class TaskEnded(Event, frozen=True, tag="end"):
     """End of a task.
 
     Attributes:
-        task: the id of the task.
         index: zero-based index of the task within the match.
         result: `True`, `False`, or `None` if the task has no result or was cut short.
-        reward: the sum of its rewards.
-        steps: the number of its steps.
         ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.outcomes.Outcome`.
-        metrics: the metrics of the task.
         answers: the answers of the seats to the result, by seat number; a task scheduler may use them.
     """
 
@@ -284,7 +267,6 @@ class MatchEnded(Event, frozen=True, tag="over"):
     Attributes:
         reason: `finished` (the scheduler had no more tasks), `steps` (the limit was reached),
             `seats` (every seat is disqualified), `stopped` (on request) or `void` (a host fault).
-        turns: the number of turns played.
         reward: a reward still owed at the end of the match, which the agents got then.
         detail: for `void`, the failure.
     """

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_TIME_CONTROL", "MatchRequest", "Player", "play", "play_request", "run"]
-
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from numbers import Integral
@@ -19,20 +17,23 @@ import trio
 from trio.lowlevel import in_trio_run, in_trio_task
 
 from flagfall.agents.hosts.registry import Named, Player
-from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, IsolationKind
-from flagfall.agents.process.visible import code_of, refuse_private
+from flagfall.agents.process.isolation import (
+    DEFAULT_ISOLATION,
+    Isolation,
+    IsolationKind,
+    code_of,
+    refuse_private,
+)
 from flagfall.agents.registry import check_agent_file
 from flagfall.errors import UsageError
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.match import play_match
-from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.outcomes import MAX_SEED, MatchResult
 from flagfall.kernel.roles import SchedulerRole
-from flagfall.kernel.seeding import MAX_SEED
-from flagfall.kernel.sinks import Sink
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import TaskSetup, build_scheduler
-from flagfall.tasks.rule_revisions import REVISIONS
-from flagfall.tasks.task import Task
+from flagfall.tasks.task import REVISIONS, Task
 from flagfall.timing import TimeControl, VirtualClock
 
 DEFAULT_TIME_CONTROL: Final = "start=10s init=5s act=1s/5s result=5s"
@@ -128,7 +129,6 @@ def check_count(field: str, value: Any) -> None:
 
     Args:
         field: its name, as the user writes it.
-        value: of any type.
 
     Raises:
         UsageError: it is another value.
@@ -141,7 +141,6 @@ async def play_request(request: MatchRequest, stop: trio.Event | None = None) ->
     """Play a match in the running event loop; it must have the clock of the request.
 
     Args:
-        request: the match, checked.
         stop: set it to end the match before its next turn.
 
     Raises:
@@ -188,7 +187,7 @@ async def play(
         agents: one agent for each seat (a single one needs no list): an object of any kind described
             in `flagfall.agents.agent`, a text such as `random` or `bot.py:Bot` (`flagfall.agents.spec`), or a
             host.
-        scheduler: the text of a task scheduler, such as `consecutive:5` (`flagfall.tasks.scheduler_text`). By
+        scheduler: the text of a task scheduler, such as `consecutive:5` (`flagfall.tasks.schedulers`). By
             default every task is played once, or all in rotation if `steps` ends the match.
         time_control: a `TimeControl` or its text, such as `act=40ms/1s`.
         host: where agents run. By default agents given as objects and the samples run in the event

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.events import ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match

@@ -190,7 +190,7 @@ EXPORTS["counts"] = Export(".txt", "counts:write_counts", "a line for each match
 
 COUNTS = """
 from flagfall.errors import UsageError
-from flagfall.viewer.export.sources import take_events
+from flagfall.viewer.parquet import take_events
 
 
 def write_counts(sources, file, report):

@@ -19,8 +19,8 @@ from flagfall.tasks import catalog
 from flagfall.tasks.catalog import Family, add_family, make_task
 from flagfall.tasks.task import Task
 from flagfall.testing import check_task
-from flagfall.tournament.tables import agents
-from flagfall.tournament.tables.agents import Column, add_column
+from flagfall.tournament import tables as agents
+from flagfall.tournament.tables import Column, add_column
 from flagfall.viewer.live.folder_reader import FolderReader
 from flagfall.viewer.replay.recorded_match import RecordedMatch
 from tests.command_line import Ended, call_main
@@ -186,7 +186,7 @@ def test_what_is_taken_is_refused(changed, message: str) -> None:
 MARKS = '''
 import numpy as np
 from flagfall.tournament.stats.intervals import Interval
-from flagfall.tournament.tables.agents import Column, add_column
+from flagfall.tournament.tables import Column, add_column
 
 def strokes(table):
     """Place in the order of rewards, the lowest reward first: as in golf, less is better."""

@@ -19,11 +19,9 @@ PACKAGE = Path(__file__).parent.parent / "flagfall"
 
 BASE = {
     "errors",
-    "terminal_text",
+    "texts",
     "events",
-    "module_aliases",
     "code_loader",
-    "option_text",
     "lazy_names",
     "timing",
     "kernel.channels",
@@ -31,10 +29,8 @@ BASE = {
 }
 MAY_IMPORT = {
     "errors": set(),
-    "terminal_text": set(),
-    "module_aliases": set(),
+    "texts": {"errors"},
     "code_loader": {"errors"},
-    "option_text": {"errors"},
     "lazy_names": set(),
     "events": set(),
     "timing": {"errors", "events"},
@@ -58,11 +54,11 @@ MAY_IMPORT = {
 PURE = (
     "errors.py",
     "events.py",
-    "terminal_text.py",
+    "texts.py",
     "configfile/",
-    "gvgai/protocol/",
+    "gvgai/protocol.py",
     "kernel/",
-    "recording/transcript.py",
+    "recording/round1_results.py",
     "tasks/",
     "timing/",
     "tournament/",
@@ -71,16 +67,11 @@ PURE = (
 """Files and folders of pure logic: an event loop, a clock or a thread is an argument, or belongs in a file of
 `IMPURE`."""
 IMPURE = {
-    *(
-        f"kernel/{name}.py"
-        for name in ("actor_turns", "environment", "match", "scheduling", "seat", "seating")
-    ),
+    *(f"kernel/{name}.py" for name in ("environment", "match", "scheduling", "seat", "tracebacks")),
     "kernel/channels/pipes.py",
     "kernel/channels/turn_channel.py",
     "kernel/referee/async_referee.py",
-    "kernel/tracebacks.py",
-    *(f"timing/{name}.py" for name in ("clocks", "collector", "cpu_clock", "heartbeat", "host_meter")),
-    *(f"timing/{name}.py" for name in ("stalls", "timekeeper", "turn_clock")),
+    *(f"timing/{name}.py" for name in ("clocks", "heartbeat", "stalls", "timekeeper", "turn_clock")),
     "tournament/run/",
     "tournament/store.py",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagfall.terminal_text import MAX_LINE_CHARS, one_line, sanitize_terminal
+from flagfall.texts import MAX_LINE_CHARS, one_line, sanitize_terminal
 
 
 @pytest.mark.parametrize(

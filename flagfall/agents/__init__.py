@@ -20,13 +20,13 @@ from flagfall.lazy_names import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flagfall.agents.agent import Agent
-    from flagfall.agents.connections.listening import open_series
     from flagfall.agents.hosts.registry import host_agent
-    from flagfall.agents.human.registry import HUMANS
+    from flagfall.agents.listening import open_series
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.process.limits import Limits
+    from flagfall.agents.registry import HUMANS
     from flagfall.agents.samples.language_model import LanguageModel
-    from flagfall.agents.samples.llm.options import ModelOptions
+    from flagfall.agents.samples.llm.endpoint import ModelOptions
     from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.agents.zmq.host import RemoteLearnerHost
     from flagfall.kernel.hosting import Briefing
@@ -36,13 +36,13 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "flagfall.agents.agent": "Agent",
-        "flagfall.agents.connections.listening": "open_series",
         "flagfall.agents.hosts.registry": "host_agent",
-        "flagfall.agents.human.registry": "HUMANS",
+        "flagfall.agents.listening": "open_series",
         "flagfall.agents.process.isolation": "Isolation",
         "flagfall.agents.process.limits": "Limits",
+        "flagfall.agents.registry": "HUMANS",
         "flagfall.agents.samples.language_model": "LanguageModel",
-        "flagfall.agents.samples.llm.options": "ModelOptions",
+        "flagfall.agents.samples.llm.endpoint": "ModelOptions",
         "flagfall.agents.wire.admission": "JoinPolicy",
         "flagfall.agents.zmq.host": "RemoteLearnerHost",
         "flagfall.kernel.hosting": "Briefing",

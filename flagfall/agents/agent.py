@@ -15,8 +15,6 @@ name is enough, as in `elapsedTimer`. Arguments of other names keep their defaul
 
 from __future__ import annotations
 
-__all__ = ["AdaptedAgent", "Agent", "adapt", "check_arguments"]
-
 import inspect
 from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
@@ -24,9 +22,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 
-from flagfall.agents.round1.learner import is_round1_learner, learner_answer
+from flagfall.agents.round1 import is_round1_learner, learner_answer
 from flagfall.errors import UsageError
-from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.tracebacks import hide_frames
 from flagfall.timing import ElapsedTimer
@@ -85,11 +83,7 @@ class Agent:
         """
 
     def act(self, observation: Any) -> Any:
-        """Choose an action within `act`; after that time the task's NIL action is played instead.
-
-        Args:
-            observation: the newest observation.
-        """
+        """Choose an action within `act`; after that time the task's NIL action is played instead."""
         raise NotImplementedError
 
     def result(self, observation: Any, reward: Any) -> Any:
@@ -113,9 +107,7 @@ class AdaptedAgent:
         answer: answers an envelope of phase `act`.
         answers_async: `answer` returns an awaitable.
         phases: answers to `init` and `result`, for the phases that it wants.
-        start: prepares it for the match.
         run: plays the whole seat, for a full actor; else `None`.
-        close: called at the end.
     """
 
     wants: frozenset[str]
@@ -132,7 +124,6 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
 
     Args:
         agent: an agent of any kind described above.
-        timer: the timer of its turns.
 
     Raises:
         UsageError: it is of another kind, and the message lists the kinds; or one of its methods has an
@@ -161,9 +152,6 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
 
 def check_arguments(agent: type) -> None:
     """Check the arguments of an agent's methods before the agent is made.
-
-    Args:
-        agent: a class.
 
     Raises:
         UsageError: a method has an argument that no agent gets.
@@ -339,3 +327,33 @@ def _nothing(*_arguments: Any) -> None:
 
 def _unasked(_envelope: Envelope) -> None:
     return None
+
+
+async def play_seat(agent: AdaptedAgent, seat: AgentSeat) -> None:
+    """Answer every turn until there are no more.
+
+    Raises:
+        trio.EndOfChannel: the match is over (from the seat).
+    """
+    if agent.run is not None:
+        await agent.run(seat)
+        return
+    turn, reply, answer = seat.turn, seat.reply, agent.answer
+    if agent.answers_async:
+        while True:
+            envelope = await turn()
+            if envelope.phase == "act":
+                reply(await answer(envelope), envelope.number)
+            else:
+                reply(await resolve(agent.phases[envelope.phase](envelope)), envelope.number)
+    while True:
+        envelope = await turn()
+        if envelope.phase == "act":
+            reply(answer(envelope), envelope.number)
+        else:
+            reply(await resolve(agent.phases[envelope.phase](envelope)), envelope.number)
+
+
+async def resolve(value: Any) -> Any:
+    """Return a value, after waiting for it if it is awaitable."""
+    return await value if value is not None and inspect.isawaitable(value) else value

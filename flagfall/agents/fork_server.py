@@ -20,8 +20,6 @@ It ends when its host has closed the control socket or has ended, whichever come
 
 from __future__ import annotations
 
-__all__ = ["main"]
-
 import gc
 import importlib
 import json

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
-__all__ = ["check_agent_file", "load_agent", "make_human"]
-
 import inspect
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from flagfall.agents.agent import adapt, check_arguments
-from flagfall.agents.round1.learner import LEARNER_MODULES
-from flagfall.agents.samples.registry import SAMPLES
+from flagfall.agents.human.player import HaltOnDotHuman, Human, HumanAgent, ImmediateHuman
+from flagfall.agents.learner.agent import LearningAgent
+from flagfall.agents.round1 import LEARNER_MODULES
+from flagfall.agents.samples.basic import (
+    MemorizingAgent,
+    QLearningAgent,
+    RandomAgent,
+    RepeatingAgent,
+    SilentAgent,
+)
+from flagfall.agents.samples.langroom_solver import LangRoomSolver
+from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.spec import AgentSpec
-from flagfall.code_loader import check_member, find_member, load_module, which_member
+from flagfall.code_loader import check_member, find_member, load_module, module_aliases, which_member
 from flagfall.errors import UsageError, suggest
-from flagfall.module_aliases import module_aliases
-from flagfall.option_text import parse_text
+from flagfall.texts import parse_text
 from flagfall.timing import NEVER_NS, ElapsedTimer
 
-if TYPE_CHECKING:
-    from flagfall.agents.human.player import Human
+SAMPLES: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "random": RandomAgent,
+        "silent": SilentAgent,
+        "repeating": RepeatingAgent,
+        "memorizing": MemorizingAgent,
+        "learner": LearningAgent,
+        "q-learning": QLearningAgent,
+        "langroom-solver": LangRoomSolver,
+        "llm": LanguageModel,
+    }
+)
+"""Classes of the sample agents; `flagfall agents` prints the first line of each docstring."""
+
 
 _METHODS: Final = frozenset({"act", "reply", "next", "run"})
 """Methods of which an agent has at least one (`flagfall.agents.agent`)."""
@@ -70,8 +91,6 @@ def make_human(name: str) -> Human:
     Raises:
         UsageError: there is no human player of that name.
     """
-    from flagfall.agents.human.registry import HUMANS  # noqa: PLC0415 - programs without a human need no terminal
-
     if name not in HUMANS:
         raise UsageError(f"unknown human player {name!r}{suggest(name, HUMANS)}")
     return HUMANS[name]()
@@ -82,8 +101,6 @@ def _sample(spec: AgentSpec) -> Any:
     if name.endswith(".py"):
         raise UsageError(f"agent {name!r} names a file, not an agent in it: {which_member(name, _METHODS)}")
     if name not in SAMPLES:
-        from flagfall.agents.human.registry import HUMANS  # noqa: PLC0415 - see `make_human`
-
         hint = suggest(name, [*SAMPLES, *HUMANS, "zmq"])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
     found, (_, options) = SAMPLES[name], parse_text(spec.text)
@@ -106,3 +123,38 @@ def _load_code(spec: AgentSpec) -> Any:
     except UsageError as error:
         raise UsageError(f"agent {spec.text}: {error}") from None
     return agent
+
+
+# urwid is optional, so the modules that draw with it are imported only for players at a full screen.
+
+
+def _full_screen(**options: Any) -> Human:
+    from flagfall.agents.human.full_screen import FullScreenHuman  # noqa: PLC0415
+
+    return FullScreenHuman(**options)
+
+
+def _keys(**options: Any) -> Human:
+    from flagfall.agents.human.keys import KeyHuman  # noqa: PLC0415
+
+    return KeyHuman(**options)
+
+
+def _room(**options: Any) -> Human:
+    from flagfall.agents.human.keys import RoomHuman  # noqa: PLC0415
+
+    return RoomHuman(**options)
+
+
+HUMANS: Final[Mapping[str, Callable[..., Human]]] = MappingProxyType(
+    {
+        "human": _full_screen,
+        "human-line": HumanAgent,
+        "human-dot": HaltOnDotHuman,
+        "human-immediate": ImmediateHuman,
+        "human-keys": _keys,
+        "human-room": _room,
+    }
+)
+"""Constructors of human players. Each takes `stop` and `skip_steps` of `flagfall.agents.human.player.Human`,
+and raises `UsageError` where it needs a terminal or urwid, and there is none."""

@@ -1,20 +1,19 @@
-"""Texts that name agents, and the one parser of them: a row of `SCHEMES` for each form.
+"""Texts that name agents, and the one parser of them.
 
 The parser reads the text only: whether there is such a sample, file or program is found out where it is used.
 """
 
 from __future__ import annotations
 
-__all__ = ["LEARNER_PORT", "NETWORK", "SCHEMES", "AgentScheme", "AgentSpec", "agent_name", "parse_port"]
-
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from flagfall.agents.connections.addresses import LOOPBACK
+from flagfall.agents.admission import LOOPBACK
 from flagfall.errors import UsageError
 
 NETWORK: Final = frozenset({"tcp", "tls", "ws", "wss"})
@@ -127,11 +126,7 @@ def agent_name(text: str) -> str:
 
 
 def parse_port(text: str) -> int | None:
-    """Return the number in a text of decimal digits, `None` for any other text; no range is checked.
-
-    Args:
-        text: the end of an address.
-    """
+    """Return the number in a text of decimal digits, `None` for any other text; no range is checked."""
     return int(text) if text.isdecimal() and text.isascii() else None
 
 
@@ -234,3 +229,20 @@ SCHEMES: Final = {
     )
 }
 """All forms, by name. `flagfall.agents.hosts.registry.HOSTS` has the hosts that run them."""
+
+
+def split_command(command: str) -> list[str]:
+    """Return the words of a command.
+
+    Raises:
+        UsageError: the command is empty, a quotation mark is missing, or there is no such program.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"command {command!r}: {error}") from None
+    if not words:
+        raise UsageError("the command is empty: write a program, with its arguments")
+    if shutil.which(words[0]) is None:
+        raise UsageError(f"command {command!r}: there is no program {words[0]!r} to run")
+    return words

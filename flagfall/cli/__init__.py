@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMANDS", "discard_output", "full_app", "main"]
-
 import errno
 import os
 import re

@@ -1,4 +1,4 @@
-"""The strict converter from tables of a file to attrs classes, used for plans and for configurations.
+"""The strict converter from tables of a file to attrs classes, and JSON Schema of those tables.
 
 The fields of a class are the keys that its table may have; their types are the values that are accepted:
 
@@ -13,21 +13,152 @@ Nothing is guessed: `true` is not a number, `1.0` is not a whole number, and an 
 
 from __future__ import annotations
 
-__all__ = ["Bounds", "Count", "Parsed", "Texts", "structure"]
-
+import inspect
 import math
+import re
 import sys
-from collections.abc import Callable, Iterable
+import types
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
+from types import MappingProxyType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import attrs
 from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
 
-from flagfall.configfile.problems import KeyPath, Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.kernel.safe_values import safe_repr
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys and indices from the top of the file to a value."""
+
+_MAX_HINT_CHARS: Final = 300
+_MAX_HINTS: Final = 20
+"""Problems that may have a hint: finding the nearest of some thousand words takes 10 ms."""
+
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def path_text(path: KeyPath) -> str:
+    """Return a path as TOML would write it.
+
+    Args:
+        path: keys and indices, such as `("tasks", "micro5.1", "type")` or `("scheduler", "tasks", 2)`.
+
+    Returns:
+        text such as `tasks."micro5.1".type` or `scheduler.tasks[2]`.
+    """
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += ("." if text else "") + (part if _BARE_KEY.fullmatch(part) else f'"{part}"')
+    return text
+
+
+class Problems:
+    """Collector of the problems of one file.
+
+    Args:
+        source: the name of the file in messages.
+        line_of: returns the line of a path in the file, or `None` where it is unknown.
+    """
+
+    def __init__(self, source: str, line_of: Callable[[KeyPath], int | None] = lambda _: None) -> None:
+        self.source = source
+        self._line_of = line_of
+        self._found: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, path: KeyPath, text: str) -> None:
+        """Note a problem; the same problem at the same place is kept once.
+
+        Args:
+            path: the place; empty for the file as a whole.
+            text: the problem, and what to write instead.
+        """
+        line = self._line_of(path)
+        placed = f"{path_text(path)}: {text}" if path else text
+        self._found[placed if line is None else f"line {line}: {placed}"] = line or 0
+
+    def unknown(self, path: KeyPath, kind: str, word: Any, known: Iterable[str]) -> None:
+        """Note a word that has no meaning at its place; the first ones with the nearest known words.
+
+        Args:
+            kind: what the word should name, such as `task`.
+            word: the value found in the file, of any type.
+            known: all words that have a meaning there.
+        """
+        hint = "" if isinstance(word, str) else "; it should be a text"
+        if not hint and len(self._found) < _MAX_HINTS:
+            hint = suggest(word, known)
+        if len(hint) > _MAX_HINT_CHARS:  # no word is near; the whole list would bury the other problems
+            hint = ""
+        shown = repr(word) if isinstance(word, str) else safe_repr(word)
+        self.add(path, f"unknown {kind} {shown}{hint}")
+
+    def raise_if_any(self) -> None:
+        """Raise one error with all problems, ordered by line.
+
+        Raises:
+            UsageError: at least one problem was noted.
+        """
+        found = sorted(self._found, key=self._found.__getitem__)
+        if len(found) == 1:
+            raise UsageError(f"{self.source}: {found[0]}")
+        if found:
+            lines = "".join(f"\n  {text}" for text in found)
+            raise UsageError(f"{self.source}: {len(found)} problems:{lines}")
+
+    def table(
+        self, data: Mapping[str, Any], key: str, path: KeyPath, *, needed: bool = False
+    ) -> dict[str, Any]:
+        """Return the table under a key.
+
+        Args:
+            data: the table that holds the key.
+            key: the name of the inner table.
+            path: the place of `data`.
+            needed: a missing table is a problem.
+
+        Returns:
+            the table; an empty one if it is missing or if the value is not a table, which is noted.
+        """
+        if key not in data:
+            if needed:
+                self.add((*path, key), "required, but missing")
+            return {}
+        value = data[key]
+        if not isinstance(value, dict):
+            self.add((*path, key), f"expected a table of names and values, got {safe_repr(value)}")
+            return {}
+        return value
+
+    def names(self, data: Mapping[str, Any], known: Iterable[str], path: KeyPath) -> None:
+        """Note the names in a table that have no meaning there.
+
+        Args:
+            known: names with a meaning.
+        """
+        for name in data:
+            if name not in known:
+                self.unknown((*path, name), "name", name, known)
+
 
 _T = TypeVar("_T")
 
@@ -223,3 +354,82 @@ def _make_converter() -> Converter:
 
 
 _CONVERTER: Final = _make_converter()
+
+
+# JSON Schema of the tables that `flagfall.configfile.converter` reads, for editors that complete files.
+#
+# A schema accepts whatever the converter accepts, and refuses wrong keys and types. Values with a text form
+# of their own (durations, time controls) are texts there, whose form only the converter checks.
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+_TEXTS: Final = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+    ]
+}
+_PLAIN: Final[dict[Any, dict[str, Any]]] = {
+    str: {"type": "string", "minLength": 1},
+    Path: {"type": "string", "minLength": 1},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+}
+
+
+def table_schema(kind: type[Any], tables: Mapping[str, Any] = _NONE) -> dict[str, Any]:
+    """Return the schema of a table.
+
+    Args:
+        kind: the attrs class whose fields are the keys of the table.
+        tables: schemas of further keys, which the class does not have, by key.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    fields = attrs.fields(kind)
+    properties = {field.name: _with_default(_schema(hints[field.name]), field) for field in fields}
+    required = [field.name for field in fields if field.default is attrs.NOTHING]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties | dict(tables),
+        "additionalProperties": False,
+    }
+    if required:
+        schema["required"] = required
+    first = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+    return {"description": first, **schema} if first else schema
+
+
+def _with_default(schema: dict[str, Any], field: attrs.Attribute[Any]) -> dict[str, Any]:
+    value = field.default
+    return {**schema, "default": value} if isinstance(value, bool | int | float | str) else schema
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of values of a type, as the converter reads them."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind == Texts:
+        return _TEXTS
+    if origin is Annotated:
+        return _schema_of_annotated(parts[0], parts[1:])
+    if origin in {Union, types.UnionType}:
+        kinds = [part for part in parts if part is not type(None)]
+        return _schema(kinds[0]) if len(kinds) == 1 else {"anyOf": [_schema(part) for part in kinds]}
+    if origin is Literal:
+        return {"enum": list(parts)}
+    if origin is tuple:
+        return {"type": "array", "items": _schema(parts[0])}
+    return dict(_PLAIN[kind])
+
+
+def _schema_of_annotated(plain: Any, metadata: tuple[Any, ...]) -> dict[str, Any]:
+    for item in metadata:
+        if isinstance(item, Parsed):
+            return {"type": "string", "minLength": 1}
+        if isinstance(item, Bounds):
+            limits = {"minimum": item.least, "maximum": item.most}
+            schema = _schema(plain)
+            return {**schema, **{key: limit for key, limit in limits.items() if limit is not None}}
+    return _schema(plain)

@@ -1,8 +1,6 @@
-"""Reading of TOML and JSON files into plain tables, with bounds on their size and depth."""
+"""Reading of TOML and JSON files into plain tables, with the line of every key and value."""
 
 from __future__ import annotations
-
-__all__ = ["MAX_CHARS", "Document", "read_json", "read_text", "read_toml"]
 
 import json
 import re
@@ -14,10 +12,145 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from flagfall.configfile.json_positions import JsonPositions
-from flagfall.configfile.problems import KeyPath, Problems
-from flagfall.configfile.toml_positions import TomlPositions
+from flagfall.configfile.converter import KeyPath, Problems
 from flagfall.errors import UsageError
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|\n|[^\s{}\[\]:,"]+', re.DOTALL)
+
+
+class JsonPositions:
+    """Lines of the values of a JSON text.
+
+    Args:
+        text: JSON that `json.loads` accepts.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[KeyPath, int] = {}
+        self._one_line = "\n" not in text.strip()
+        if not self._one_line:
+            self._scan(text)
+
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of a value, or of the nearest object or list around it.
+
+        Args:
+            path: keys and indices from the top of the text.
+
+        Returns:
+            the line, from 1; `None` for the text as a whole, and for a text of a single line.
+        """
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path)
+
+    def _scan(self, text: str) -> None:
+        path: list[str | int] = []  # the last part of each open object or list: its current key or index
+        in_list: list[bool] = []
+        line = 1
+        is_key = False  # whether the next string is a key of an object
+        for piece in _TOKEN.findall(text):
+            if piece == "\n":
+                line += 1
+            elif piece in "{[":
+                in_list.append(piece == "[")
+                path.append(0 if in_list[-1] else "")
+                is_key = not in_list[-1]
+            elif piece in "}]":
+                in_list.pop()
+                path.pop()
+            elif piece == ",":
+                is_key = not in_list[-1]
+                if in_list[-1]:
+                    path[-1] = int(path[-1]) + 1
+            elif is_key and piece != ":":
+                path[-1] = json.loads(piece)
+                is_key = False
+                self._lines[tuple(path)] = line  # of equal keys the last one counts, as in `json.loads`
+            elif piece != ":" and path and in_list[-1]:
+                self._lines[tuple(path)] = line
+
+
+# Lines of the keys of a TOML text, which `tomllib` does not report.
+#
+# The text is cut into statements: a statement is the smallest number of lines, counted from the end of the
+# previous one, that `tomllib` accepts alone. It is the header of a table, or a key with its value; a value
+# with open quotes or brackets takes several lines.
+
+_MAX_REREADS: Final = 50
+"""Most characters that are parsed, as a multiple of the text's length. Each line that could end a statement
+causes a parse from its start, so without a limit a list of a million brackets in quotes would take hours."""
+
+_SMALL: Final = 10_000
+"""Texts of fewer characters count as this many."""
+
+_CLOSERS: Final = ("]", '"""', "'''")
+"""A statement of several lines can only end in a line with one of these."""
+
+
+class TomlPositions:
+    """Lines of the keys of a TOML text.
+
+    Args:
+        text: TOML that `tomllib` accepts.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[KeyPath, int] = {}
+        self._lengths: dict[KeyPath, int] = {}  # tables seen so far in each array of tables
+        self._table: KeyPath = ()
+        begun, pending = 1, ""
+        budget = _MAX_REREADS * max(len(text), _SMALL)
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+            continues = bool(pending)
+            begun, pending = (begun, f"{pending}\n{line}") if continues else (number, line)
+            if continues and not any(closer in line for closer in _CLOSERS):
+                continue  # saves a parse of everything pending for each line of a long list
+            budget -= len(pending)
+            if budget < 0:
+                return  # the lines of the rest stay unknown
+            try:
+                parsed = tomllib.loads(pending)
+            except tomllib.TOMLDecodeError:
+                continue
+            self._take(pending, parsed, begun)
+            pending = ""
+
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of a value, or of the nearest table or list around it.
+
+        Args:
+            path: keys and indices from the top of the text.
+
+        Returns:
+            the line, from 1; `None` for the text as a whole.
+        """
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path)
+
+    def _take(self, statement: str, parsed: dict[str, Any], line: int) -> None:
+        if not statement.lstrip().startswith("["):
+            self._note(self._table, parsed, line)
+            return
+        self._table = ()
+        value: Any = parsed
+        while value:
+            key, value = next(iter(value.items()))
+            self._table += (key,)
+            if isinstance(value, list):  # the header of the next table of an array
+                self._lengths[self._table] = self._lengths.get(self._table, 0) + 1
+                value = value[0]
+            if self._table in self._lengths:
+                self._table += (self._lengths[self._table] - 1,)
+        self._lines.setdefault(self._table, line)
+
+    def _note(self, path: KeyPath, parsed: dict[str, Any], line: int) -> None:
+        for key, value in parsed.items():
+            self._lines.setdefault((*path, key), line)
+            if isinstance(value, dict):
+                self._note((*path, key), value, line)
+
 
 MAX_CHARS: Final = 8 * 2**20
 """Longest text of a file; a vocabulary of half a million words takes five million characters."""
@@ -39,7 +172,6 @@ class Document:
     """The tables of a file, and a collector of its problems that knows their lines.
 
     Attributes:
-        data: the tables.
         problems: takes what is wrong with them.
     """
 
@@ -64,7 +196,6 @@ def read_text(path: Path, kind: str) -> str:
     """Return the text of a file.
 
     Args:
-        path: the file.
         kind: what the file is, for messages, such as `plan`.
 
     Raises:

@@ -32,8 +32,7 @@ from flagfall.lazy_names import lazy_names
 if TYPE_CHECKING:
     from flagfall.environments.embodied_env import EmbodiedLangRoom
     from flagfall.environments.gymnasium_env import TaskEnv
-    from flagfall.environments.pettingzoo_aec import TaskAECEnv
-    from flagfall.environments.pettingzoo_env import TaskParallelEnv
+    from flagfall.environments.pettingzoo_env import TaskAECEnv, TaskParallelEnv
     from flagfall.environments.process_vector_env import ProcessVectorEnv, make_process_vec
 
 __getattr__, __dir__ = lazy_names(
@@ -41,24 +40,23 @@ __getattr__, __dir__ = lazy_names(
     {
         "flagfall.environments.embodied_env": "EmbodiedLangRoom",
         "flagfall.environments.gymnasium_env": "TaskEnv",
-        "flagfall.environments.pettingzoo_aec": "TaskAECEnv",
-        "flagfall.environments.pettingzoo_env": "TaskParallelEnv",
+        "flagfall.environments.pettingzoo_env": "TaskAECEnv TaskParallelEnv",
         "flagfall.environments.process_vector_env": "ProcessVectorEnv make_process_vec",
     },
 )
 
 _IDS: Final[dict[str, dict[str, Any]]] = {
     "flagfall/CommAI-v0": {
-        "entry_point": "flagfall.environments.commai_env:CommAIEnv",
-        "vector_entry_point": "flagfall.environments.vector_entry_points:commai",
+        "entry_point": "flagfall.environments.gymnasium_env:CommAIEnv",
+        "vector_entry_point": "flagfall.environments.process_vector_env:commai",
     },
     "flagfall/LangRoom-v0": {
         "entry_point": "flagfall.environments.langroom_env:LangRoomEnv",
-        "vector_entry_point": "flagfall.environments.vector_entry_points:langroom",
+        "vector_entry_point": "flagfall.environments.process_vector_env:langroom",
     },
     "flagfall/VGDL-v0": {
-        "entry_point": "flagfall.environments.vgdl_env:VgdlEnv",
-        "vector_entry_point": "flagfall.environments.vector_entry_points:vgdl",
+        "entry_point": "flagfall.environments.gymnasium_env:VgdlEnv",
+        "vector_entry_point": "flagfall.environments.process_vector_env:vgdl",
     },
 }
 """Arguments of `gymnasium.register`, by id."""

@@ -10,8 +10,6 @@ This is the interface of `embodied` (DreamerV3 and others), without that package
 
 from __future__ import annotations
 
-__all__ = ["EmbodiedLangRoom", "Space"]
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -21,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.images import Picture, image_cache
-from flagfall.tasks.langroom.log_image import LogHistory, log_image
-from flagfall.tasks.langroom.room import Room
+from flagfall.tasks.langroom.images import LogHistory, Picture, image_cache, log_image
 from flagfall.tasks.langroom.rules import (
     COLORS,
     MOST_WORDS,
@@ -31,6 +27,7 @@ from flagfall.tasks.langroom.rules import (
     OBJECTS,
     WORDS,
     LangRoomRules,
+    Room,
     read_action,
     word_at,
 )
@@ -40,14 +37,10 @@ class Space:
     """A space of values.
 
     Args:
-        dtype: the type of the values.
-        shape: their shape; a number is that of a list.
         low: the least value, or an array of them; `None` for the least of the type.
         high: the same for the greatest. Whole numbers are drawn below it, but it belongs to the space.
 
     Attributes:
-        dtype: the type of the values.
-        shape: their shape.
         low: the least values, an array of the shape.
         high: the greatest values, an array of the shape.
         discrete: whether values are whole numbers or booleans.

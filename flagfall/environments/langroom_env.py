@@ -6,8 +6,6 @@ gymnasium.make_vec("flagfall/LangRoom-v0", num_envs=256)
 
 from __future__ import annotations
 
-__all__ = ["LangRoomEnv", "LangRoomVectorEnv"]
-
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -18,14 +16,18 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from flagfall.environments.vector.arguments import check_count, checked_autoreset, checked_mask, seeds_of
+from flagfall.environments.vector.memory import check_count, checked_autoreset, checked_mask, seeds_of
 from flagfall.errors import UsageError, suggest
-from flagfall.tasks.langroom.batch import RoomBatch
-from flagfall.tasks.langroom.images import Picture, image_cache, large_images
-from flagfall.tasks.langroom.log_image import LogHistory, log_image, room_as_text
-from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, LangRoomRules, place_of, read_action
-from flagfall.tasks.langroom.task import action_space, observation_space, room_info
+from flagfall.tasks.langroom.images import (
+    LogHistory,
+    Picture,
+    image_cache,
+    large_images,
+    log_image,
+    room_as_text,
+)
+from flagfall.tasks.langroom.rules import COLORS, OBJECTS, WORDS, LangRoomRules, Room, place_of, read_action
+from flagfall.tasks.langroom.task import RoomBatch, action_space, observation_space, room_info
 
 Observation: TypeAlias = dict[str, Any]
 Info: TypeAlias = dict[str, Any]
@@ -88,12 +90,7 @@ class LangRoomEnv(Env[Observation, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Start an episode; see `gymnasium.Env.reset`.
-
-        Args:
-            seed: see the class.
-            options: not used.
-        """
+        """Start an episode; see `gymnasium.Env.reset`."""
         super().reset(seed=seed, options=options)
         self._room.rng = self.np_random
         self._room.begin()
@@ -143,7 +140,6 @@ class LangRoomVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
     and every automatic one, continues with the generators.
 
     Args:
-        num_envs: number of rooms.
         task: see `LangRoomEnv`.
         render_mode: `rgb_array`: `render` returns the view of each room.
         autoreset_mode: what follows the end of an episode (`gymnasium.vector.AutoresetMode`): the next step

@@ -1,6 +1,6 @@
 """Environments on several processes, as one Gymnasium vector environment.
 
-    envs = make_process_vec("flagfall/VGDL-v0", 64, processes=2, game="causeway")
+envs = make_process_vec("flagfall/VGDL-v0", 64, processes=2, game="causeway")
     observations, infos = envs.reset(seed=0)
 
 Each worker process steps its whole share at one message. Actions, observations, rewards and ends of episodes
@@ -9,28 +9,30 @@ are in shared memory; only infos, which are rarely there, and errors go through 
 
 from __future__ import annotations
 
-__all__ = ["ProcessVectorEnv", "make_process_vec"]
-
 import functools
 import os
 import reprlib
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from flagfall.environments.vector.arguments import check_count, checked_autoreset, checked_mask, seeds_of
-from flagfall.environments.vector.infos import NotUniform, join
-from flagfall.environments.vector.layout import batch_of, write
-from flagfall.environments.vector.memory import SharedMemory
-from flagfall.environments.vector.messages import Command, pack, unpack
-from flagfall.environments.vector.worker import Plan
+from flagfall.environments.langroom_env import LangRoomVectorEnv
+from flagfall.environments.vector.layout import NotUniform, batch_of, join, write
+from flagfall.environments.vector.memory import (
+    SharedMemory,
+    check_count,
+    checked_autoreset,
+    checked_mask,
+    seeds_of,
+)
+from flagfall.environments.vector.worker import Command, Plan, pack, unpack
 from flagfall.environments.vector.workers import Workers
 from flagfall.errors import UsageError
 
@@ -62,7 +64,6 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             number of environments, which each worker calls for its share.
         num_envs: number of environments, only for the second form.
         processes: number of workers, at most one for each environment; `None` for one for each CPU.
-        copy: see above.
         autoreset_mode: what follows the end of an episode; see `gymnasium.vector.AutoresetMode`. In the
             second form of `env_fns`, that of the vector environments.
 
@@ -214,8 +215,6 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
         Args:
             name: of the attribute; wrappers are searched from outside.
-            args: for a method.
-            kwargs: for a method.
 
         Raises:
             UsageError: the vector environment has a method of this name.
@@ -229,18 +228,13 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return tuple(result for answer in answers for result in unpack(answer))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of every environment.
-
-        Args:
-            name: of the attribute.
-        """
+        """Return an attribute of every environment."""
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
         """Set an attribute of every environment.
 
         Args:
-            name: of the attribute.
             values: a list or tuple with a value for each environment; or one value for all.
 
         Raises:
@@ -266,9 +260,6 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the environments and end the workers; `close` calls it.
-
-        Args:
-            kwargs: not used.
 
         Raises:
             UsageError: as `HostFault`, if it is a `UsageError`.
@@ -371,7 +362,6 @@ def make_process_vec(
 
     Args:
         env_id: an id of Gymnasium, also with a module to import before (`module:Env-v0`); or its spec.
-        num_envs: number of environments.
         processes: see `ProcessVectorEnv`.
         copy: see `ProcessVectorEnv`.
         autoreset_mode: see `ProcessVectorEnv`.
@@ -384,3 +374,55 @@ def make_process_vec(
     spec = env_id if isinstance(env_id, EnvSpec) else gymnasium.spec(env_id)
     maker = functools.partial(gymnasium.make, spec, **options)
     return ProcessVectorEnv([maker] * num_envs, processes=processes, copy=copy, autoreset_mode=autoreset_mode)
+
+
+# Entry points of `gymnasium.make_vec` for the ids of this package: on request, on several processes.
+#
+#     `gymnasium.make_vec("flagfall/VGDL-v0", num_envs=64, processes=2, game="causeway")`
+#
+# Without `processes`, nothing is started: the environments are a batch or `gymnasium.vector.SyncVectorEnv`.
+
+
+def _vector_env(
+    env_id: str,
+    num_envs: int = 1,
+    *,
+    processes: int | None = None,
+    copy: bool = True,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    **options: Any,
+) -> VectorEnv[Any, Any, Any]:
+    """Return environments of one id.
+
+    Args:
+        processes: number of worker processes; `None` for none.
+        options: for `gymnasium.make`.
+    """
+    check_count("num_envs", num_envs)
+    mode = checked_autoreset(autoreset_mode)
+    if processes is not None:
+        return make_process_vec(
+            env_id, num_envs, processes=processes, copy=copy, autoreset_mode=mode, **options
+        )
+    maker = functools.partial(gymnasium.make, env_id, **options)
+    return SyncVectorEnv([maker] * num_envs, copy=copy, autoreset_mode=mode)
+
+
+commai: Final = functools.partial(_vector_env, "flagfall/CommAI-v0")
+vgdl: Final = functools.partial(_vector_env, "flagfall/VGDL-v0")
+
+
+def langroom(
+    num_envs: int = 1, *, processes: int | None = None, copy: bool = True, **options: Any
+) -> VectorEnv[Any, Any, Any]:
+    """Return LangRooms in one batch, or in one for each process.
+
+    Args:
+        processes: number of worker processes; `None` for none.
+        copy: see `ProcessVectorEnv`; a batch always gives out new arrays.
+        options: for `LangRoomVectorEnv`.
+    """
+    if processes is None:
+        return LangRoomVectorEnv(num_envs, **options)
+    maker = functools.partial(LangRoomVectorEnv, **options)
+    return ProcessVectorEnv(maker, num_envs, processes=processes, copy=copy)

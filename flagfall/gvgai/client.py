@@ -8,8 +8,6 @@ the training (`END_TRAINING`).
 
 from __future__ import annotations
 
-__all__ = ["ClientReport", "play_remote"]
-
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,36 +16,36 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from flagfall.agents.agent import AdaptedAgent, adapt
-from flagfall.agents.loop import resolve
+from flagfall.agents.agent import AdaptedAgent, adapt, resolve
 from flagfall.errors import AgentFault, HostFault, UsageError
-from flagfall.gvgai.protocol.framing import ClientProtocol, Message
-from flagfall.gvgai.protocol.keywords import (
+from flagfall.gvgai.protocol import (
     END_OVERSPENT,
     FINISH,
     INIT_FAILED,
     START,
     START_DONE,
     START_FAILED,
+    ClientProtocol,
+    Message,
     action_word,
     choice_word,
 )
-from flagfall.gvgai.protocol.state_decoder import StateMessage, read_state
-from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.channels.lines import LineError
+from flagfall.gvgai.states import StateMessage, read_state
+from flagfall.kernel.channels.framing import LineError
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.tracebacks import agent_traceback
-from flagfall.recording.plain_events import PlainEvents
+from flagfall.recording.match_logs import PlainEvents
 from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 from flagfall.timing import NEVER_NS, ElapsedTimer, TimeControl
 from flagfall.timing.budget import is_late
-from flagfall.timing.phases import Phase
+from flagfall.timing.control import Phase
 
 if TYPE_CHECKING:
     from flagfall.events import Verdict
-    from flagfall.kernel.sinks import Sink
-    from flagfall.tasks.vgdl.views.state_observation import StateObservation
+    from flagfall.kernel.dispatcher import Sink
+    from flagfall.tasks.vgdl.views.observer import StateObservation
 
 CONNECT_RETRY_SECONDS: Final = 0.1
 """Time between attempts to connect: clients may be started before their server, as with the original."""
@@ -61,7 +59,6 @@ class ClientReport:
 
     Attributes:
         games: (validation, winner, score, last tick) of each level that ended.
-        ticks: actions sent.
         late: of these, withheld ones.
         overspent: levels given up for an action beyond the hard limit.
         finished: the server has sent `FINISH`.
@@ -97,11 +94,7 @@ async def play_remote(
 
     Args:
         agent: any agent that is asked turn by turn, see `flagfall.agents.agent`.
-        host: address of the server.
-        port: port of the server.
         control: time control; its `total` is the time for training.
-        seed: seed of the agent.
-        wait_seconds: timeout of connecting.
         now: clock that times the agent, in nanoseconds.
         report: is updated during the session and returned; a new one by default.
         sinks: take events as those of a match; a task is a level.

@@ -1,6 +1,6 @@
 """Lines that the original's server prints to its standard output, for scripts that parse them.
 
-    [GAME] Game idx:0 game name aliens
+[GAME] Game idx:0 game name aliens
     [PHASE] Starting First Phase of Training in 3 levels.
     [TRAINING] Result (1->win; 0->lose): level:0, Player0:0, Player0-Score:62.0, timesteps:883
     [PHASE] Starting Second Phase of Training in 3 levels.
@@ -17,18 +17,78 @@ the winner -1, and the game in which the agent was disqualified with the winner 
 
 from __future__ import annotations
 
-__all__ = ["OriginalOutput"]
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, SeatReady, TaskEnded
-from flagfall.gvgai.game_numbers import game_number
 from flagfall.gvgai.track_statistics import WON
 from flagfall.tasks.vgdl.learning_track import TRAINING, VALIDATION, TrackRules
 from flagfall.tasks.vgdl.views.state_json import java_double
 from flagfall.timing.durations import S
+
+# Numbers of the original's single-player games (`-gameId`), and the names of their files.
+#
+# The list is the public program's (`tracks.singleLearning.utils.JavaServer`). Numbers 64 and 65 are spelled
+# here like their files; the program spells them with a capital letter, and finds no file on most systems.
+
+_NAMES: Final = """
+    aliens angelsdemons assemblyline avoidgeorge bait
+    beltmanager blacksmoke boloadventures bomber bomberman
+    boulderchase boulderdash brainman butterflies cakybaky
+    camelRace catapults chainreaction chase chipschallenge
+    clusters colourescape chopper cookmepasta cops
+    crossfire defem defender digdug dungeon
+    eighthpassenger eggomania enemycitadel escape factorymanager
+    firecaster fireman firestorms freeway frogs
+    garbagecollector gymkhana hungrybirds iceandfire ikaruga
+    infection intersection islands jaws killBillVol1
+    labyrinth labyrinthdual lasers lasers2 lemmings
+    missilecommand modality overload pacman painter
+    pokemon plants plaqueattack portals racebet
+    racebet2 realportals realsokoban rivers roadfighter
+    roguelike run seaquest sheriff shipwreck
+    sokoban solarfox superman surround survivezombies
+    tercio thecitadel thesnowman waitforbreakfast watergame
+    waves whackamole wildgunman witnessprotection wrapsokoban
+    zelda zenpuzzle
+"""
+
+GAMES: Final = tuple(_NAMES.split())
+"""Names in the order of their numbers, from 0."""
+
+_FOLDER: Final = Path("examples", "gridphysics")
+"""Folder of the games within the one given by `-gamesDir` and `-serverDir`."""
+
+
+def game_file(number: int, folder: Path) -> str:
+    """Return the file of a game.
+
+    Args:
+        number: number of the game, as for `-gameId`.
+        folder: has `examples/gridphysics`, as for `-gamesDir`, or the files themselves.
+
+    Raises:
+        UsageError: there is no game with that number.
+    """
+    if not 0 <= number < len(GAMES):
+        raise UsageError(f"game number {number}: write a number from 0 to {len(GAMES) - 1}")
+    name = f"{GAMES[number]}.txt"
+    inside = folder / _FOLDER
+    return str((inside if inside.is_dir() else folder) / name)
+
+
+def game_number(game: str, otherwise: int = 0) -> int:
+    """Return the number of a game.
+
+    Args:
+        game: its name or its file.
+        otherwise: for a game that the original does not number.
+    """
+    name = Path(game).stem
+    return GAMES.index(name) if name in GAMES else otherwise
+
 
 DISQUALIFIED: Final = -100
 DISQUALIFIED_SCORE: Final = -1000.0
@@ -43,7 +103,6 @@ class OriginalOutput:
 
     Args:
         game: name or file of the game.
-        rules: rules of the track.
         write: called with each line, without its line feed; a call may have several lines.
         place: number printed for a game that has none in the original.
         at_once: write each line when it is known; otherwise all of them when the match is over, so that lines
@@ -69,7 +128,7 @@ class OriginalOutput:
         self._disqualified = False
 
     def __call__(self, event: Event) -> None:
-        """Take an event; see `flagfall.kernel.sinks.Sink`.
+        """Take an event; see `flagfall.kernel.dispatcher.Sink`.
 
         Args:
             event: any event of the match.

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BuiltTrack",
-    "PlayedTrack",
-    "TrackTimes",
-    "play_track",
-    "play_track_request",
-    "track_player",
-]
-
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
-from flagfall.agents.command_line import split_command
+from flagfall.agents.hosts.registry import Player
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, NO_ISOLATION, Isolation
+from flagfall.agents.spec import split_command
 from flagfall.errors import UsageError
 from flagfall.gvgai.clients.host import ClientHost, ready
 from flagfall.gvgai.hosts import ProgramHost, control_of_client
@@ -25,7 +17,7 @@ from flagfall.gvgai.sample_players import PLAYERS
 from flagfall.gvgai.track_statistics import TrackSink, TrackStatistics
 from flagfall.kernel.hosting import AgentHost, LocalHostKind
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.playing import MatchRequest, Player, play_request
+from flagfall.playing import MatchRequest, play_request
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl, VirtualClock
 from flagfall.timing.durations import S
@@ -34,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from flagfall.kernel.sinks import Sink
+    from flagfall.kernel.dispatcher import Sink
     from flagfall.tasks.vgdl.learning_track import Track, TrackRules
 
 LOADING_NS: Final = 10 * S
@@ -64,7 +56,6 @@ class TrackTimes:
             rules: rules of the track; their name is that of the default time control.
             text: text of another time control; its `total` is the time for training.
             training_ns: time for training, overriding both.
-            think_ns: see the class.
 
         Raises:
             UsageError: the text is not a time control.
@@ -79,12 +70,7 @@ class TrackTimes:
 
 @attrs.frozen
 class PlayedTrack:
-    """A track that was played.
-
-    Attributes:
-        result: result of the match.
-        statistics: statistics of the track.
-    """
+    """A track that was played."""
 
     result: MatchResult
     statistics: TrackStatistics
@@ -108,13 +94,10 @@ async def play_track(
     Args:
         setup: game and rules of the track.
         agent: see `track_player`.
-        times: time settings.
         host: where the agent runs.
         isolation: isolation of an agent in a process.
         name: name of the agent in tables.
         seed: root seed of the match.
-        journal: file for the journal.
-        sinks: additional sinks.
         stop: setting it ends the match before its next turn.
 
     Raises:
@@ -154,14 +137,11 @@ def track_player(
         agent: name of a sample (`flagfall.gvgai.sample_players.PLAYERS`), `gvgai:COMMAND` for a client of the
             original that connects to a port, `program:COMMAND` for one over its standard input and output, or
             any agent that `flagfall.playing.play` takes.
-        rules: rules of the track.
-        times: time settings.
         host: where it runs; by default samples and objects run in the event loop, and on the virtual clock
             all agents do.
         isolation: isolation of an agent in a process; by default that of agents in processes, and none for
             `program:`.
         virtual: the match is played on the virtual clock.
-        name: name in tables.
 
     Raises:
         UsageError: there is no such agent or program, or no time would pass.

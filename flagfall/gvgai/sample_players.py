@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
-__all__ = ["PLAYERS", "QLearningPlayer", "RandomPlayer"]
-
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from flagfall.gvgai.state_decorator import with_state_observation
-from flagfall.tasks.vgdl.views.state_observation import AVATARS, STATIC, Observation, StateObservation
+from flagfall.tasks.vgdl.views.observer import AVATARS, STATIC, Observation, StateObservation
 
 if TYPE_CHECKING:
     from flagfall.kernel.hosting import Briefing
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def with_state_observation(agent: _Class) -> _Class:
+    """Convert the first argument of `init`, `act` and `result` of a class to a `StateObservation`."""
+    for name in ("init", "act", "result"):
+        method = inspect.getattr_static(agent, name, None)
+        if inspect.isfunction(method):
+            setattr(agent, name, _converting(method))
+    return agent
+
+
+def _converting(method: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(method):
+
+        @wraps(method)
+        async def converting_async(self: Any, observation: Any, *more: Any) -> Any:
+            return await method(self, _state(observation), *more)
+
+        return converting_async
+
+    @wraps(method)
+    def converting(self: Any, observation: Any, *more: Any) -> Any:
+        return method(self, _state(observation), *more)
+
+    return converting
+
+
+def _state(observation: Any) -> StateObservation:
+    if isinstance(observation, StateObservation):
+        return observation
+    return StateObservation.from_plain(observation)
+
 
 TRAINING_LEVELS: Final = 3
 
@@ -22,19 +56,11 @@ class RandomPlayer:
     """Player that chooses actions of the avatar (or none) and levels uniformly at random."""
 
     def start(self, briefing: Briefing) -> None:
-        """Seed the player from the match.
-
-        Args:
-            briefing: the briefing of the match.
-        """
+        """Seed the player from the match."""
         self._random = Random(briefing.seed)
 
     def act(self, state: StateObservation) -> str:
-        """Return a random action.
-
-        Args:
-            state: the state of the game.
-        """
+        """Return a random action."""
         return self._random.choice(("NIL", *state.available_actions))
 
     def result(self, state: StateObservation) -> int:  # noqa: ARG002 - part of the interface
@@ -56,7 +82,6 @@ class QLearningPlayer:
     change of the score in a tick, and a reward for winning or losing.
 
     Args:
-        rate: learning rate.
         discount: discount factor of a tick.
         prize: reward for winning; its negative is the reward for losing.
     """
@@ -72,27 +97,15 @@ class QLearningPlayer:
         self._score = 0.0
 
     def start(self, briefing: Briefing) -> None:
-        """Seed the player from the match.
-
-        Args:
-            briefing: the briefing of the match.
-        """
+        """Seed the player from the match."""
         self._random = Random(briefing.seed)
 
     def init(self, state: StateObservation) -> None:  # noqa: ARG002 - the first turn has the same state
-        """Start a level without a last action.
-
-        Args:
-            state: the state of the game.
-        """
+        """Start a level without a last action."""
         self._begin()
 
     def act(self, state: StateObservation) -> str:
-        """Learn from the effect of the last action; return the best action, or sometimes a random one.
-
-        Args:
-            state: the state of the game.
-        """
+        """Learn from the effect of the last action; return the best action, or sometimes a random one."""
         features = list(_features(state))
         actions = ("NIL", *state.available_actions)
         values = self._values(features, actions)

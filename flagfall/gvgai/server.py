@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_PORT", "LOOPBACK", "TrackServer", "TrackSession"]
-
 import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -11,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-from flagfall.agents.connections.addresses import LOOPBACK, checked_port
+from flagfall.agents.admission import LOOPBACK, checked_port
+from flagfall.agents.hosts.registry import Player
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.hosts import ConnectedHost, control_of_client
 from flagfall.gvgai.play_track import BuiltTrack
 from flagfall.gvgai.track_statistics import TrackSink
-from flagfall.kernel.outcomes import MatchResult
-from flagfall.kernel.seeding import derive_seed
-from flagfall.playing import MatchRequest, Player, play_request
+from flagfall.kernel.outcomes import MatchResult, derive_seed
+from flagfall.playing import MatchRequest, play_request
 from flagfall.recording.journal.writer import Journal
-from flagfall.recording.series_names import series_path
+from flagfall.recording.match_logs import series_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flagfall.kernel.sinks import Sink
+    from flagfall.kernel.dispatcher import Sink
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
     from flagfall.timing import TimeControl
 
@@ -132,7 +130,6 @@ class TrackServer:
 
         Args:
             stop: setting it ends matches before their next turn, and no further client is accepted.
-            task_status: receives the port.
 
         Raises:
             UsageError: the port cannot be bound.

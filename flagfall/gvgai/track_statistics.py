@@ -6,16 +6,6 @@ millions of games: they are summed up as they come, and the number of games kept
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_POINTS",
-    "MAX_TRAINING_GAMES",
-    "GameStatistics",
-    "Sums",
-    "TrackSink",
-    "TrackStatistics",
-    "statistics_of",
-]
-
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +16,7 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.safe_values import safe_repr
-from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.journal.reader import read_journal
 from flagfall.tasks.vgdl.learning_track import TRAINING
 
 MAX_TRAINING_GAMES: Final = 10_000
@@ -45,15 +35,12 @@ class GameStatistics:
 
     Attributes:
         phase: `training` or `validation`.
-        level: number of the level.
         winner: 1 won, 0 lost, -1 neither.
-        score: score at the end.
         ticks: number of the last tick.
         ended: see `flagfall.events.TaskEnded`.
         at_ns: time of its end, since the match began.
         elapsed_ns: duration, including `init` and `result`.
         think_ns: time charged for its turns.
-        turns: number of turns.
         late: turns for which the agent was late.
         illegal: turns answered with an illegal action.
     """
@@ -109,12 +96,7 @@ class Sums:
 
     @classmethod
     def of(cls, game: GameStatistics, level: int | None = None) -> Sums:
-        """Return the sums of a single game.
-
-        Args:
-            game: the game.
-            level: its level, for the sums of a level.
-        """
+        """Return the sums of a single game."""
         return cls(
             phase=game.phase,
             level=level,
@@ -164,7 +146,6 @@ class TrackStatistics:
 
     Attributes:
         games: in the order of play: all games of validation, and the first `MAX_TRAINING_GAMES` of training.
-        phases: sums of each phase.
         levels: sums of each level in each phase, in the order of their first game.
         curve: training in its order: each point sums up equally many games, the last one possibly fewer.
         disqualified: reason of the disqualification; empty if there was none.
@@ -332,9 +313,6 @@ def _add(sums: dict[Any, Sums], key: Any, more: Sums) -> None:
 
 def statistics_of(journal: Path) -> TrackStatistics:
     """Return the statistics of a recorded track.
-
-    Args:
-        journal: the file.
 
     Raises:
         DamagedJournal: it cannot be read.

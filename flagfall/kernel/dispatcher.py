@@ -8,19 +8,88 @@ nothing to order; plain turns are held back then for sinks that take many at a t
 
 from __future__ import annotations
 
-__all__ = ["HELD_TURNS", "HELD_VALUES", "MAX_DROPPED_RECORDS", "EventDispatcher"]
-
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from operator import sub
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from flagfall.events import Event, TurnPlayed, TurnsPlayed
-from flagfall.kernel.sinks import Sink, is_batch_sink
 from flagfall.timing import NEVER_NS
-from flagfall.timing.callbacks import ignore
+from flagfall.timing.deadlines import ignore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+Sink: TypeAlias = Callable[[Event], None]
+"""Takes every event of a match, in order. It is called inside a turn: it must not block."""
+
+
+@runtime_checkable
+class BatchSink(Protocol):
+    """A sink that takes plain turns in batches: an event for each would cost more than the turn itself.
+
+    Every other event is passed to a call of the sink, in order. Plain turns are held back until there are
+    `flagfall.kernel.dispatcher.HELD_TURNS` of them, or until another event comes.
+    """
+
+    def __call__(self, event: Event) -> None:
+        """Take one event; never blocks."""
+
+    def write_batch(self, turns: TurnsPlayed) -> None:
+        """Take a batch of plain turns; never blocks."""
+
+    def set_flush(self, flush: Callable[[], None]) -> None:
+        """Prepare for a match.
+
+        Args:
+            flush: delivers at once the turns that are held back.
+        """
+
+
+@runtime_checkable
+class WritingSink(Protocol):
+    """A sink with a writer: an actor of its own, which can ask the match to wait for it between turns."""
+
+    def __call__(self, event: Event) -> None:
+        """Take one event; never blocks."""
+
+    def attach(
+        self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """Prepare for a match.
+
+        Args:
+            pause: asks the match to wait for `drain` before the next turn.
+            real_work: a context for waiting for a disk or a thread: no virtual time passes in it.
+
+        Raises:
+            UsageError: it takes no match any more; nothing is played or recorded.
+        """
+
+    async def run(self) -> None:
+        """Write until `finish` was called and everything is written.
+
+        Raises:
+            HostFault: it cannot write.
+        """
+
+    async def drain(self) -> None:
+        """Wait until there is room again."""
+
+    def finish(self) -> None:
+        """End the input: no more events come."""
+
+
+def is_batch_sink(sink: Sink) -> TypeGuard[BatchSink]:
+    """Return whether a sink takes batches; asked once a match, where `isinstance` would cost 10 us."""
+    return hasattr(sink, "write_batch")
+
+
+def is_writing_sink(sink: Sink) -> TypeGuard[WritingSink]:
+    """Return whether a sink has a writer; asked once a match, as `is_batch_sink`."""
+    return hasattr(sink, "drain")
+
 
 HELD_TURNS: Final = 256
 """At most this many plain turns are held back. To pass them on and to write them takes some 20 us, most of it
@@ -48,7 +117,6 @@ class EventDispatcher:
     Attributes:
         sink_failed: called with what a sink raised, in the middle of what the caller of the dispatcher does:
             it must neither complete nor withdraw a turn.
-        has_sinks: there are sinks.
         has_event_sinks: there are sinks that take every turn as an event, when it is played.
         held: the plain turns that are held back, five values each: time on the match's clock,
             observation, reward, action, time spent. The code that adds one calls `flush_held` when it is
@@ -157,7 +225,6 @@ class EventDispatcher:
         """Record a turn of one seat; of several seats when the turn is complete.
 
         Args:
-            record: the event.
             held: it is among those that are held back.
         """
         if self._add_note is not None:

@@ -7,8 +7,6 @@ closes everything at the end.
 
 from __future__ import annotations
 
-__all__ = ["Environment", "MatchSetup"]
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,15 +17,16 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
-from flagfall.kernel.actor_turns import ActorTurns, run_actor
-from flagfall.kernel.dispatcher import EventDispatcher
+from flagfall.kernel.dispatcher import EventDispatcher, Sink, WritingSink, is_writing_sink
 from flagfall.kernel.hosting import AgentHost, is_sharing
 from flagfall.kernel.notes import TurnNotes
-from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats
+from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats, derive_seed
 from flagfall.kernel.referee.async_referee import AsyncReferee
-from flagfall.kernel.referee.pace import Pace
 from flagfall.kernel.referee.state_machine import Referee
-from flagfall.kernel.requests import (
+from flagfall.kernel.referee.task_rules import Pace
+from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
+from flagfall.kernel.scheduling import ActorTurns, Scheduling, Seating, run_actor
+from flagfall.kernel.script import (
     Actions,
     ActorResult,
     MatchCut,
@@ -38,14 +37,9 @@ from flagfall.kernel.requests import (
     Stop,
     TaskExpired,
     TaskTimeout,
+    match_script,
 )
-from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
-from flagfall.kernel.scheduling import Scheduling
-from flagfall.kernel.script import match_script
 from flagfall.kernel.seat import HostSeat
-from flagfall.kernel.seating import Seating
-from flagfall.kernel.seeding import derive_seed
-from flagfall.kernel.sinks import Sink, WritingSink, is_writing_sink
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import Deadline, TimeControl, Timekeeper
 

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "AgentHost",
-    "Briefing",
-    "HostKind",
-    "LocalHostKind",
-    "SharingHost",
-    "is_sharing",
-]
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 
@@ -35,7 +26,6 @@ class Briefing:
 
     Attributes:
         seat: zero-based index of its seat.
-        seats: number of seats.
         seed: a seed of its own, derived from the match's.
         time_control: the time control, in its text form.
     """
@@ -82,7 +72,6 @@ class AgentHost(Protocol):
 
         Args:
             seat: the host's end of the seat; `seat.agent` is the end to play with.
-            briefing: the information for the agent.
 
         Cancellation stops the agent by all available means; the call returns when the agent has ended.
 
@@ -100,9 +89,5 @@ class SharingHost(Protocol):
 
 
 def is_sharing(host: object) -> TypeGuard[SharingHost]:
-    """Return whether a host warms up before the match begins.
-
-    Args:
-        host: any host.
-    """
+    """Return whether a host warms up before the match begins."""
     return hasattr(host, "warm_up")

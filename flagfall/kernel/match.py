@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["play_match"]
-
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -11,11 +9,11 @@ from typing import Any
 import trio
 
 from flagfall.errors import UsageError
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.environment import Environment, MatchSetup
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
-from flagfall.kernel.sinks import Sink
 from flagfall.timing import TimeControl, timekeeper_of_loop
 
 

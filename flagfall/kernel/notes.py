@@ -11,8 +11,6 @@ Rule 2: an agent cannot flood a journal: a note and all notes of a seat have a l
 
 from __future__ import annotations
 
-__all__ = ["LEFT_OUT", "MAX_NOTES_BYTES", "MAX_NOTE_BYTES", "MAX_SUMS", "TurnNotes"]
-
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -62,7 +60,6 @@ class TurnNotes:
         """Take a note for the turn of a seat that is settled next.
 
         Args:
-            seat: the seat.
             value: the note; the numbers in a mapping are added up in the statistics of the seat.
         """
         sums = seat.stats.noted

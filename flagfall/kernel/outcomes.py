@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["MatchResult", "Outcome", "SeatReport", "SeatStats", "StepResult", "TaskStats"]
-
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from hashlib import blake2b
+from typing import Any, Final, Literal, NamedTuple
 
 import attrs
 
@@ -39,11 +38,9 @@ class Outcome:
     """Result of one instance of a task, as a task scheduler receives it.
 
     Attributes:
-        task: the id of the task.
         index: zero-based index of the instance within the match.
         result: `True` solved, `False` failed, `None` where the task judges nothing or was cut short.
         reward: the sum of the rewards it paid (over all players).
-        steps: the number of its steps.
         ended: `finished`, `truncated` (by the task's own limit), `time` (its `play_until_ns` had come) or
             `cut` (the match ended first).
         metrics: the value of `Task.metrics` at the end.
@@ -80,7 +77,6 @@ class SeatStats:
         start_ns: time from the beginning to its answer to `start`.
         illegal_note: the first illegal action and what would have been legal, as text; empty without one.
         noted: sums of the numbers in the agent's notes, by name (`flagfall.kernel.notes`).
-        is_cut: it was disqualified in a turn.
     """
 
     reward: float = 0
@@ -104,12 +100,9 @@ class TaskStats:
     """Counts over all instances of one task in a match.
 
     Attributes:
-        task: its id.
         played: instances that ended.
         solved: with result `True`.
         failed: with result `False`.
-        steps: in all.
-        reward: in all.
     """
 
     task: str
@@ -133,10 +126,8 @@ class SeatReport:
     """Result of a seat.
 
     Attributes:
-        agent: the agent's name.
         disqualified: why the seat was disqualified, or `None`.
         detail: details of that for the agent's author.
-        stats: counts and times.
         stderr_tail: the end of its standard error, where its host has one of its own.
         lost_by: why it loses the match: `disqualified`, or `None` if all turns of the match were over before,
             and it was not for being late.
@@ -156,8 +147,6 @@ class MatchResult:
 
     Attributes:
         reason: why the match ended; see `flagfall.events.MatchEnded`.
-        turns: the number of turns that were played.
-        seats: one report for each seat.
         tasks: counts for each task that was played, in the order of their first instance.
         elapsed_ns: from the first event to the last.
     """
@@ -167,3 +156,26 @@ class MatchResult:
     seats: tuple[SeatReport, ...]
     tasks: tuple[TaskStats, ...]
     elapsed_ns: int
+
+
+# One root seed, and a seed of its own for everything that is random in a match.
+#
+# Deriving seeds by name keeps them apart: whether a task draws more numbers, or one more seat is added,
+# changes nothing for the others.
+
+MAX_SEED: Final = 2**63 - 1
+"""The largest value of `derive_seed`, and the largest that a journal can hold."""
+
+
+def derive_seed(root: int, *path: str | int) -> int:
+    """Return the seed of one part of a match.
+
+    Args:
+        root: the root seed of the match.
+        path: the name of the part, such as `"task", 7`.
+
+    Returns:
+        A whole number from 0 to `MAX_SEED`.
+    """
+    name = "/".join(map(str, (root, *path)))
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1

@@ -6,17 +6,6 @@ channel and no event loop.
 
 from __future__ import annotations
 
-__all__ = [
-    "AskTurns",
-    "Player",
-    "RequiredTask",
-    "SchedulerRole",
-    "TaskDefaults",
-    "TaskRole",
-    "complete_task",
-    "is_task",
-]
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard
@@ -186,9 +175,6 @@ def is_task(value: object) -> TypeGuard[RequiredTask]:
     """Return whether a value has every member of a `RequiredTask`.
 
     Asked once a match; to read the protocol takes 25 us each time.
-
-    Args:
-        value: any object.
     """
     kind: Any = type(value)
     return all(hasattr(value, name) for name in _missing_in_class(kind))
@@ -204,9 +190,6 @@ def complete_task(task: RequiredTask) -> TaskRole:
     """Return a task with all optional members: one that does not inherit their defaults, in a wrapper.
 
     Called where a scheduler has returned a task; everything else reads plain attributes.
-
-    Args:
-        task: any task.
     """
     complete: Any = task if TaskDefaults in type(task).__mro__ else _CompletedTask(task)
     return complete  # type: ignore[no-any-return]  # it has the members of both

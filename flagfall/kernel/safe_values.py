@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_ANSWER_BYTES", "MAX_CHARS", "safe_repr", "to_recordable"]
-
 from reprlib import Repr
 from typing import Any, Final
 

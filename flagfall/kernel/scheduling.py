@@ -1,4 +1,4 @@
-"""The task scheduler of a match: plain calls of one that answers at once, an actor for one that waits.
+"""Actors beside the environment's: the task scheduler, a task that waits between its turns, and the agents.
 
 A scheduler whose methods are plain answers in the call, so it needs no actor of its own: it is asked in the
 environment's. The first task that has to be awaited makes it an actor. Outcomes and tasks travel over memory
@@ -7,24 +7,29 @@ channels from then on, and it may wait for anything while the environment waits 
 
 from __future__ import annotations
 
-__all__ = ["Scheduling"]
-
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import inf
+from typing import Any, Final
 
 import trio
 
-from flagfall.kernel.outcomes import Outcome
-from flagfall.kernel.roles import RequiredTask, SchedulerRole
-from flagfall.timing.callbacks import ignore
+from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.hosting import AgentHost, Briefing
+from flagfall.kernel.outcomes import Outcome, derive_seed
+from flagfall.kernel.referee.state_machine import Referee
+from flagfall.kernel.roles import AskTurns, RequiredTask, SchedulerRole, TaskRole
+from flagfall.kernel.script import Actions, ActorResult, EndOfMatch, add_rewards
+from flagfall.kernel.seat import HostSeat
+from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.timing import TimeControl, Timekeeper
+from flagfall.timing.deadlines import ignore
 
 
 class Scheduling:
     """Asks the scheduler of one match for its tasks.
 
     Args:
-        scheduler: the scheduler.
         failed: called with an error of the scheduler; it stops the match.
 
     Attributes:
@@ -116,3 +121,215 @@ class Scheduling:
                     await assignments.send(await task if inspect.isawaitable(task) else task)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as for `set_seed`
             self._failed(error)
+
+
+# Turns of a task that is an actor: asks for them one at a time, pays what is owed, and counts.
+#
+# The kernel runs such a task with agents, a replay with recorded actions. Both use this file, so both count
+# alike.
+
+
+class ActorTurns(AskTurns):
+    """The turns of one episode.
+
+    Args:
+        play_turn: plays one turn with an observation and a reward, and returns the actions; raises
+            `EndOfMatch`.
+        owed: a reward from before, which comes with the first turn.
+
+    Attributes:
+        steps: the number of turns whose actions the task got.
+        earned: the sum of the rewards it paid, over all players.
+        owed: what is still owed from before.
+    """
+
+    def __init__(self, play_turn: Callable[[Any, Any], Awaitable[Actions]], owed: Any = 0) -> None:
+        self.steps: int = 0
+        self.earned: float = 0.0
+        self.owed: Any = owed
+        self._play_turn = play_turn
+        self._is_asking = False
+
+    async def ask(self, observation: Any, reward: Any = 0) -> Actions:
+        """Play one turn; see `flagfall.kernel.roles.AskTurns`.
+
+        Raises:
+            EndOfMatch: the match is over.
+            trio.BusyResourceError: another turn is open.
+        """
+        if self._is_asking:
+            raise trio.BusyResourceError("a task asks for one turn at a time, and one is open")
+        self.earned += sum(reward.values()) if isinstance(reward, Mapping) else reward
+        if self.owed:
+            reward, self.owed = add_rewards(reward, self.owed), 0
+        self._is_asking = True
+        try:
+            actions = await self._play_turn(observation, reward)
+        finally:
+            self._is_asking = False
+        self.steps += 1
+        return actions
+
+
+async def run_actor(task: TaskRole, turns: ActorTurns) -> ActorResult:
+    """Run the episode of a task that is an actor, to its end or to that of the match.
+
+    Raises:
+        Exception: whatever the task raises, but `EndOfMatch`.
+    """
+    try:
+        await task.run(turns)  # type: ignore[misc]  # it is an actor, so it has one
+    except Exception as error:
+        if not _is_end_of_match(error):
+            raise
+        return ActorResult(turns.steps, turns.earned, "cut", turns.owed)
+    return ActorResult(turns.steps, turns.earned, "finished", turns.owed)
+
+
+def _is_end_of_match(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_end_of_match, error.exceptions))
+    return isinstance(error, EndOfMatch)
+
+
+CLOSE_SECONDS: Final = 1.0
+"""Maximum time for agents to close when the match is over; then they are stopped."""
+
+_QUICK_PASSES: Final = 2
+"""Passes of the loop in which agents that wait for a turn end; only after these the wait needs a limit."""
+
+
+class Seating:
+    """Runs one actor for each agent.
+
+    Args:
+        control: the time control of every seat.
+        seed: the root seed of the match.
+        keeper: the deadlines of the event loop, and what it has lost.
+        referee: notified of the seats that must be disqualified.
+        void: called with the fault of a host that is no fault of its agent: the match is void.
+
+    Attributes:
+        seats: in seat order.
+    """
+
+    __slots__ = (
+        "_agents_gone",
+        "_agents_left",
+        "_control_text",
+        "_hosts",
+        "_ledger",
+        "_referee",
+        "_seed",
+        "_void",
+        "seats",
+    )
+
+    def __init__(
+        self,
+        hosts: Sequence[AgentHost],
+        control: TimeControl,
+        control_text: str,
+        seed: int,
+        keeper: Timekeeper,
+        referee: Referee,
+        void: Callable[[HostFault | UsageError], None],
+    ) -> None:
+        self._hosts = hosts
+        self._control_text = control_text
+        self._seed = seed
+        self._ledger = keeper.ledger
+        self._referee = referee
+        self._void = void
+        self._agents_left = len(hosts)
+        self._agents_gone: trio.Event | None = None
+        self.seats: list[HostSeat] = [
+            HostSeat(number, control, keeper, referee) for number in range(len(hosts))
+        ]
+        referee.seat_all(self.seats)
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start the agents in a nursery."""
+        for seat, host in zip(self.seats, self._hosts, strict=True):
+            nursery.start_soon(self._run, seat, host, name=f"seat {seat.number}: {host.name}")
+
+    async def close(self, nursery: trio.Nursery) -> None:
+        """End the turns of every seat, give the agents `CLOSE_SECONDS` to end, and stop what is left.
+
+        Args:
+            nursery: the nursery of the agents, and of helpers which end with them.
+        """
+        for seat in self.seats:
+            seat.end()
+        try:
+            await self._wait_for_agents()
+        finally:
+            if nursery.child_tasks:
+                nursery.cancel_scope.cancel()
+
+    def release(self) -> None:
+        """Let go of the match, which is over."""
+        self._void = ignore
+        for seat in self.seats:
+            seat.release()
+
+    async def _wait_for_agents(self) -> None:
+        # An agent that waits for its next turn ends within the next pass of the loop.
+        for _ in range(_QUICK_PASSES):
+            if self._agents_left == 0:
+                return
+            await trio.lowlevel.checkpoint()
+        if self._agents_left:
+            self._agents_gone = trio.Event()
+            with trio.move_on_after(CLOSE_SECONDS):
+                await self._agents_gone.wait()
+
+    async def _run(self, seat: HostSeat, host: AgentHost) -> None:
+        """Run one agent; whatever it does, only its own seat is disqualified."""
+        task = trio.lowlevel.current_task()
+        self._ledger.register(task, seat.clock)
+        try:
+            with trio.CancelScope() as scope:
+                seat.stop_agent = scope.cancel
+                try:
+                    await host.run(seat, self._briefing(seat))
+                finally:
+                    seat.stop_agent = ignore
+        except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
+            self._void(fault)
+        except AgentFault as fault:
+            self._referee.disqualified(seat, fault.reason, fault.detail)
+        except BaseException as error:  # noqa: BLE001 - an agent never crashes a match
+            passing, own = _parted(error)
+            if own is not None:
+                self._referee.disqualified(seat, "crashed", agent_traceback(own))
+            if passing is not None:
+                raise passing from None
+        else:
+            if not seat.is_closed():
+                self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
+        finally:
+            self._ledger.forget(task)
+            self._agents_left -= 1
+            if self._agents_left == 0 and self._agents_gone is not None:
+                self._agents_gone.set()
+
+    def _briefing(self, seat: HostSeat) -> Briefing:
+        return Briefing(
+            seat.number,
+            len(self._hosts),
+            derive_seed(self._seed, "seat", seat.number),
+            self._control_text,
+            seat.look_up_spaces,
+            seat.agent.note,
+        )
+
+
+def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+    """Split an agent's error into what is trio's or the user's to stop it, and the agent's own doing."""
+    passing: tuple[type[BaseException], ...] = (trio.Cancelled, KeyboardInterrupt)
+    if trio.current_effective_deadline() != -inf:
+        passing = (KeyboardInterrupt,)  # it is not cancelled, so this Cancelled is the agent's own
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(passing)
+    return (error, None) if isinstance(error, passing) else (None, error)

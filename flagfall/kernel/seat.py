@@ -11,12 +11,10 @@ Rule 4: an agent busy with one envelope up to its hard limit is disqualified, wh
 Rule 5: with a limit `act_abort`, a turn stays open until that limit, which aborts the episode. The agent is
     then busy with an old turn: the clock of its next request starts when it takes that.
 Rule 6: time lost to others is not charged. If a turn seems late on a host that stalled meanwhile, the verdict
-    waits once for an answer that may lie unread (`flagfall.timing.grace`).
+    waits once for an answer that may lie unread (`flagfall.timing.stalls`).
 """
 
 from __future__ import annotations
-
-__all__ = ["HostSeat", "Reply", "Seat"]
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -28,19 +26,19 @@ from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import NEVER_NS, ElapsedTimer
 from flagfall.timing.budget import verdict_of
-from flagfall.timing.callbacks import ignore
+from flagfall.timing.deadlines import ignore
 from flagfall.timing.turn_clock import ClockState, TurnClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
     from flagfall.errors import AgentFault
-    from flagfall.kernel.channels.envelope import Envelope, LateNotice
+    from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
     from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces
     from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
-    from flagfall.timing.phases import Phase
+    from flagfall.timing.control import Phase
 
 MAX_NAMED_TURN: Final = 2**53
 """The largest number of an unasked turn that is recorded as the agent sent it: every JSON parser reads it
@@ -137,13 +135,11 @@ class HostSeat:
 
     Args:
         number: zero-based index of the seat in the match.
-        control: the time control.
         keeper: the timekeeper of the event loop.
         referee: notified of the events of the seat.
 
     Attributes:
         number: zero-based index of the seat in the match.
-        agent: the agent's end.
         clock: measures the time that the agent uses.
         budget: what is left of the time control.
         stats: counts and times for the report.
@@ -391,7 +387,6 @@ class HostSeat:
 
         Args:
             envelope: what it is asked.
-            now_ns: the present time.
         """
         channel, clock = self._channel, self.clock
         if channel.waiting is not None:
@@ -429,10 +424,6 @@ class HostSeat:
         """Return whether the seat is disqualified for something that came before the open turn.
 
         It never took that turn, and lost no time on it; so it makes no difference which came first.
-
-        Args:
-            now_ns: the present time.
-            reason: the reason for the disqualification.
         """
         if self._channel.waiting is None:
             return False

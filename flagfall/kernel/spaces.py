@@ -16,8 +16,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Spaces", "describe_space", "has_arrays", "legal_actions", "spaces_of", "whole_numbers"]
-
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,10 +48,6 @@ class Spaces:
 def legal_actions(task: TaskRole, seat: int) -> str:
     """Return a short text for people about the actions that a player may play.
 
-    Args:
-        task: the task.
-        seat: index of the seat.
-
     Returns:
         such as `a whole number from 0 to 3`; empty where the task does not say.
     """
@@ -65,12 +59,7 @@ def legal_actions(task: TaskRole, seat: int) -> str:
 
 
 def spaces_of(task: TaskRole, seat: int) -> Spaces:
-    """Return the spaces and the NIL action of a player; tasks need not have spaces.
-
-    Args:
-        task: the task.
-        seat: index of the seat.
-    """
+    """Return the spaces and the NIL action of a player; tasks need not have spaces."""
     if task.plain_spaces is not None:
         return Spaces(*task.plain_spaces, task.nil_action)
     if seat >= len(task.players):
@@ -107,11 +96,7 @@ def has_arrays(described: Any) -> bool:
 
 
 def describe_space(space: Any) -> dict[str, Any]:
-    """Return a Gymnasium space in plain values, as the head of this module lists them.
-
-    Args:
-        space: a space of Gymnasium.
-    """
+    """Return a Gymnasium space in plain values, as the head of this module lists them."""
     for kind in type(space).__mro__:
         if kind.__name__ in _DESCRIBED:
             return _DESCRIBED[kind.__name__](space)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["agent_traceback", "hide_frames"]
-
 import traceback
 from pathlib import Path
 from typing import Final

@@ -9,8 +9,6 @@ socket) is done again, so a task whose observations depend on that is not repeat
 
 from __future__ import annotations
 
-__all__ = ["ActorReplay", "OpenTurn"]
-
 import queue
 import threading
 from collections.abc import Callable
@@ -19,8 +17,8 @@ from typing import Any, Final
 import attrs
 import trio
 
-from flagfall.kernel.actor_turns import ActorTurns, run_actor
-from flagfall.kernel.requests import Actions, ActorResult, EndOfMatch, Stop
+from flagfall.kernel.scheduling import ActorTurns, run_actor
+from flagfall.kernel.script import Actions, ActorResult, EndOfMatch, Stop
 from flagfall.timing import VirtualClock
 
 _NS: Final = 1_000_000_000
@@ -62,7 +60,6 @@ class ActorReplay:
     """One episode of a task that is an actor.
 
     Args:
-        task: the task, which was reset.
         owed: a reward from before, to be paid with its first turn.
         began_ns: when the episode began, since the match began.
         solo: the match has one seat.

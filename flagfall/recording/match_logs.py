@@ -2,21 +2,130 @@
 
 from __future__ import annotations
 
-__all__ = ["NO_LOGS", "LogSettings", "MatchLogs"]
-
+import inspect
 import os
+import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
-from flagfall.errors import UsageError
-from flagfall.recording.named_sinks import NamedSink, load_sink
+from flagfall.code_loader import find_member, load_module
+from flagfall.errors import HostFault, UsageError
+from flagfall.events import (
+    SCHEMA,
+    Event,
+    MatchEnded,
+    MatchStarted,
+    SeatDisqualified,
+    TaskEnded,
+    TaskStarted,
+    TurnPlayed,
+    Verdict,
+)
+from flagfall.kernel.dispatcher import Sink
+from flagfall.texts import one_line
 
 if TYPE_CHECKING:
-    from flagfall.kernel.sinks import Sink
-    from flagfall.recording.log_setup import LineLogger, Style
+    from collections.abc import Callable, Sequence
+
+    from flagfall.kernel.outcomes import Outcome
+    from flagfall.recording.log_sink import LineLogger, Style
+
+
+@attrs.frozen
+class NamedSink:
+    """A loaded sink.
+
+    Attributes:
+        found: a class, of which each match gets an instance; or a callable, which gets the events of all.
+    """
+
+    text: str
+    found: Any
+
+    def for_match(self, match: str) -> Sink:
+        """Return the sink of one match.
+
+        A class is called with the name of the match if it has a parameter `match`, otherwise without
+        arguments.
+
+        Raises:
+            UsageError: the class cannot be instantiated, or its instances cannot be called.
+        """
+        sink: Any = self.found
+        if inspect.isclass(self.found):
+            try:
+                takes_match = "match" in inspect.signature(self.found).parameters
+                sink = sink(match=match) if takes_match else sink()
+            except Exception as error:
+                raise UsageError(one_line(f"sink {self.text}: {_shown(error)}")) from error
+            if not callable(sink):
+                raise UsageError(f"sink {self.text}: it needs a method __call__(event)")
+        return sink if _has_further_methods(sink) else _Named(self.text, sink)
+
+
+@attrs.frozen
+class _Named:
+    """A plain sink whose failure names it."""
+
+    text: str
+    sink: Sink
+
+    def __call__(self, event: Any) -> None:
+        try:
+            self.sink(event)
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(last.filename).name}, line {last.lineno}"
+            raise HostFault(one_line(f"sink {self.text} failed ({where}): {_shown(error)}")) from error
+
+
+def _has_further_methods(sink: Any) -> bool:
+    """Return whether it is a `BatchSink` or a `WritingSink`, which the kernel finds by these methods."""
+    return hasattr(sink, "write_batch") or hasattr(sink, "drain")
+
+
+def _shown(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def load_sink(text: str) -> NamedSink:
+    """Import a sink.
+
+    Args:
+        text: `module:Sink` or `file.py:Sink`, where `Sink` is a class or a callable that takes an event.
+
+    Raises:
+        UsageError: there is no such sink, or its module cannot be imported.
+    """
+    place, _, member = text.rpartition(":")
+    if not place or not member:
+        raise UsageError(f"unknown sink {text!r}: write module:Sink or file.py:Sink")
+    found = find_member(load_module(place, "sink"), member, place)
+    if not callable(found):
+        raise UsageError(f"sink {text}: it is neither a class nor a function that takes an event")
+    return NamedSink(text, found)
+
+
+def series_path(path: Path, number: int, count: int) -> Path:
+    """Return the file name of one match of a series: `run-3.jsonl.zst` for `run.jsonl.zst`.
+
+    Args:
+        path: the name that the user chose; it is unchanged if the series has one match.
+        number: the match's number, from 0.
+        count: the number of matches in the series.
+    """
+    if count == 1:
+        return path
+    ending = path.suffix
+    if ending == ".zst":
+        ending = path.with_suffix("").suffix + ending
+    stem = path.name.removesuffix(ending) if ending else path.name
+    return path.with_name(f"{stem}-{number:0{len(str(count - 1))}}{ending}")
 
 
 @attrs.frozen
@@ -25,9 +134,8 @@ class LogSettings:
 
     Attributes:
         level: lowest level of the log; `None` for no log.
-        style: form of the entries.
         fd: descriptor to which entries are appended; -1 without a log.
-        lock_fd: descriptor of the lock of `flagfall.recording.log_setup.LineLogger`; -1 without a log.
+        lock_fd: descriptor of the lock of `flagfall.recording.log_sink.LineLogger`; -1 without a log.
         colors: write text for people in colours.
         sinks: names of the user's own sinks.
         needs_own_setup: style or destination were asked for, so a program's own configuration of structlog is
@@ -61,7 +169,7 @@ class LogSettings:
             return
         import structlog  # noqa: PLC0415 - takes 40 ms, which commands without a log need not pay
 
-        from flagfall.recording.log_setup import LineLogger, configure_lines  # noqa: PLC0415
+        from flagfall.recording.log_sink import LineLogger, configure_lines  # noqa: PLC0415
 
         for descriptor in self.descriptors:
             os.set_inheritable(descriptor, False)  # a worker's agents must not get them
@@ -85,11 +193,7 @@ NO_LOGS: Final = LogSettings()
 
 @attrs.frozen
 class MatchLogs:
-    """Makes the sinks of each match.
-
-    Attributes:
-        settings: from which it was made.
-    """
+    """Makes the sinks of each match."""
 
     settings: LogSettings
     _named: tuple[NamedSink, ...]
@@ -103,9 +207,6 @@ class MatchLogs:
     def sinks(self, match: str) -> list[Sink]:
         """Return the sinks of one match; none if nothing was asked for.
 
-        Args:
-            match: the name of the match.
-
         Raises:
             UsageError: a sink of the user's own cannot be made.
         """
@@ -115,3 +216,75 @@ class MatchLogs:
 
             made.append(LogSink(match))
         return made
+
+
+class PlainEvents:
+    """Passes what happens to the only seat of a match to sinks, as the kernel passes the events of a match.
+
+    Args:
+        sinks: take every event; without any, nothing is made.
+        seed: root seed.
+        scheduler: text of the task scheduler.
+        time_control: text of the time control.
+        now: clock in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[Sink],
+        tasks: Sequence[str],
+        agent: str,
+        seed: int,
+        *,
+        scheduler: str = "",
+        time_control: str = "",
+        now: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._sinks = sinks
+        self._now = now
+        self._began_ns = now()
+        self._turns = 0
+        self._give(
+            MatchStarted,
+            schema=SCHEMA,
+            flagfall="",
+            tasks=tasks,
+            scheduler=scheduler,
+            agents=[agent],
+            seed=seed,
+            time_control=time_control,
+            clock="wall",
+        )
+
+    def begin_task(self, task: str, index: int, seed: int) -> None:
+        """Pass on the start of a task; the arguments are those of `TaskStarted`."""
+        self._give(TaskStarted, task, index, seed)
+
+    def turn(
+        self, observation: Any, reward: Any, action: Any, spent_ns: int, verdict: Verdict = "on time"
+    ) -> None:
+        """Pass on a turn; the arguments are those of `TurnPlayed`."""
+        self._give(TurnPlayed, self._turns, observation, reward, action, spent_ns, 0, verdict)
+        self._turns += 1
+
+    def end_task(self, outcome: Outcome) -> None:
+        """Pass on the end of a task."""
+        values = (outcome.result, outcome.reward, outcome.steps, outcome.ended, outcome.metrics)
+        self._give(TaskEnded, outcome.task, outcome.index, *values)
+
+    def end(self, reason: Literal["finished", "steps", "seats", "stopped"], fault: str = "") -> None:
+        """Pass on the end of the match.
+
+        Args:
+            reason: see `MatchEnded`.
+            fault: the error of the agent that ended it; empty if there was none.
+        """
+        if fault:
+            self._give(SeatDisqualified, 0, "crashed", fault)
+        self._give(MatchEnded, reason, self._turns)
+
+    def _give(self, kind: type[Event], *values: Any, **named: Any) -> None:
+        if self._sinks:
+            event = kind(self._now() - self._began_ns, *values, **named)
+            for sink in self._sinks:
+                sink(event)

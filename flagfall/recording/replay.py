@@ -10,8 +10,6 @@ Rule 2: decisions by the clock (times, verdicts, dropped replies, stalls) are ta
 
 from __future__ import annotations
 
-__all__ = ["Different", "NotRepeatable", "Rerun"]
-
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,15 +30,13 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
 )
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.kernel.referee.task_rules import TaskRules
-from flagfall.kernel.requests import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout
 from flagfall.kernel.roles import complete_task
-from flagfall.kernel.script import match_script
-from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.script import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout, match_script
 from flagfall.recording.actor_replay import ActorReplay
-from flagfall.recording.journal.digests import Digest, digest_of
-from flagfall.recording.journal.format import encode
-from flagfall.recording.values import are_close, are_same, shown
+from flagfall.recording.journal.format import Digest, digest_of, encode
+from flagfall.recording.turn_limits import are_close, are_same, shown
 
 if TYPE_CHECKING:
     from flagfall.kernel.roles import SchedulerRole, TaskRole

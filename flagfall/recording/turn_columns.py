@@ -7,8 +7,6 @@ time, so besides the columns themselves little memory is needed.
 
 from __future__ import annotations
 
-__all__ = ["BLOCK_ROWS", "Turns", "iter_turns", "read_turns"]
-
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -163,7 +161,6 @@ def iter_turns(path: str | os.PathLike[str], rows: int = BLOCK_ROWS) -> Iterator
     A column that is whole numbers in one block may be objects in the next one.
 
     Args:
-        path: the journal.
         rows: number of rows of each block but the last; at least one block is yielded.
 
     Raises:

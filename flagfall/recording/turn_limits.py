@@ -1,4 +1,4 @@
-"""Limits of recorded turns, computed again from the time control and the times of a journal. Pure.
+"""Comparison of a journal with a replay: values of turns, and limits computed again.
 
 A journal has the time that each turn took, and not its limits. `Budget` has the same arithmetic here as in
 the match, so the limits are those of the match, with two exceptions: a journal does not hold the durations of
@@ -7,16 +7,91 @@ the match, so the limits are those of the match, with two exceptions: a journal 
 
 from __future__ import annotations
 
-__all__ = ["LimitsOfTurns", "TurnLimits"]
-
 from copy import copy
-from typing import TYPE_CHECKING, Final, NamedTuple
+from math import isclose
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from flagfall.errors import UsageError
+from flagfall.kernel.channels.arrays import restore_arrays
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS, Budget, TimeControl
 
 if TYPE_CHECKING:
     from flagfall.events import MatchStarted, SeatReady, TurnPlayed
+
+
+# Comparison of recorded values with those of a replay. Pure.
+#
+# Values are compared as JSON: numbers digit by digit, arrays by type, shape and bytes. The floats that a
+# task computes may differ by `FLOAT_TOLERANCE`: sines, exponentials and matrix products have other last
+# digits on another processor, or with another version of a library, and a state that is computed from them
+# drifts apart.
+
+FLOAT_TOLERANCE: Final = 1e-5
+"""Most that a float may differ, as a share of its value where that is above 1: three times what the chaotic
+state of `gym:Acrobot-v1` drifted apart in the 500 steps of an episode."""
+
+MAX_SHOWN_CHARS: Final = 80
+"""Maximum length of a value in a message."""
+
+
+def are_same(expected: Any, found: Any) -> bool:
+    """Return whether two values have the same JSON."""
+    if type(expected) is type(found) is int:
+        return bool(expected == found)
+    return _written(expected) == _written(found)
+
+
+def are_close(expected: Any, found: Any) -> bool:
+    """Return whether two values are the same but for the rounding of their floats."""
+    try:
+        one, other = (restore_arrays(msgspec.json.decode(_written(value))) for value in (expected, found))
+        return _is_close(one, other)
+    except (msgspec.DecodeError, CodecError, RecursionError):
+        return False
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    match one:
+        case dict():
+            close = list(one) == list(other) and all(_is_close(one[key], other[key]) for key in one)
+        case list():
+            close = len(one) == len(other) and all(map(_is_close, one, other))
+        case float():
+            close = isclose(one, other, rel_tol=FLOAT_TOLERANCE, abs_tol=FLOAT_TOLERANCE)
+        case str() | int() | None:
+            close = one == other
+        case _:
+            close = _are_arrays_close(one, other)
+    return close
+
+
+def _are_arrays_close(one: Any, other: Any) -> bool:
+    import numpy as np  # noqa: PLC0415 - imported already, as these are arrays
+
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.dtype.kind not in "fc":
+        return bool(np.array_equal(one, other))
+    return bool(np.allclose(one, other, rtol=FLOAT_TOLERANCE, atol=FLOAT_TOLERANCE, equal_nan=True))
+
+
+def shown(value: Any) -> str:
+    """Return a value as the text of a message."""
+    text = _written(value).decode()
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}... ({len(text)} characters)"
+
+
+def _written(value: Any) -> bytes:
+    try:
+        return encode(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        return f"(no JSON: {error})".encode()
 
 
 class TurnLimits(NamedTuple):
@@ -87,10 +162,6 @@ class LimitsOfTurns:
 
     def charge(self, seat: int, spent_ns: int) -> TurnLimits:
         """Return the limits of the next turn of a seat, and charge the time that it took.
-
-        Args:
-            seat: the number of the seat.
-            spent_ns: the time.
 
         Returns:
             Its limits; none for a seat that does not exist.

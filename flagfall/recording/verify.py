@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Difference", "Verification", "verify"]
-
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +14,7 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.recording.journal.reader import Batch, JournalError, batches, check_schema
 from flagfall.recording.replay import Different, NotRepeatable, Rerun
-from flagfall.terminal_text import counted
+from flagfall.texts import counted
 
 if TYPE_CHECKING:
     import os
@@ -64,11 +62,10 @@ class Verification:
     """The result of `verify`.
 
     Attributes:
-        path: the journal.
         turns: the number of turns compared.
         tasks: the number of tasks compared.
         rounded: the number of values that differ by the rounding of floats alone, see
-            `flagfall.recording.values`.
+            `flagfall.recording.turn_limits`.
         difference: the first difference; `None` if there is none.
         not_repeatable: the reason if the match cannot be replayed; its seals were checked all the same.
     """
@@ -111,7 +108,6 @@ def verify(
     its batch.
 
     Args:
-        path: the journal.
         rebuild: returns a task scheduler with new tasks for the header of the journal.
         watch: called after each batch of lines with the number of turns compared so far.
 

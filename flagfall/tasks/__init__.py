@@ -36,15 +36,13 @@ if TYPE_CHECKING:
     from flagfall.kernel.roles import AskTurns
     from flagfall.tasks.adapters.gymnasium import GymnasiumTask
     from flagfall.tasks.adapters.pettingzoo import pettingzoo_task
-    from flagfall.tasks.building import rebuild
+    from flagfall.tasks.building import CurriculumTask, rebuild
     from flagfall.tasks.catalog import Family, add_family, make_task
     from flagfall.tasks.configs.files import load_config
-    from flagfall.tasks.curriculum_task import CurriculumTask
     from flagfall.tasks.schedulers import SequentialTaskScheduler
     from flagfall.tasks.sensors import Sensor, SensorSuite, prepare_locals_for_super
     from flagfall.tasks.task import RLStepResult, Task, TaskSampler
-    from flagfall.tasks.vgdl.engine.cycle import advance
-    from flagfall.tasks.vgdl.engine.lifecycle import fork
+    from flagfall.tasks.vgdl.engine.cycle import advance, fork
     from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
     from flagfall.tasks.vgdl.learning_track import TrackRules
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -56,15 +54,13 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.kernel.roles": "AskTurns",
         "flagfall.tasks.adapters.gymnasium": "GymnasiumTask",
         "flagfall.tasks.adapters.pettingzoo": "pettingzoo_task",
-        "flagfall.tasks.building": "rebuild",
+        "flagfall.tasks.building": "CurriculumTask rebuild",
         "flagfall.tasks.catalog": "Family add_family make_task",
         "flagfall.tasks.configs.files": "load_config",
-        "flagfall.tasks.curriculum_task": "CurriculumTask",
         "flagfall.tasks.schedulers": "SequentialTaskScheduler",
         "flagfall.tasks.sensors": "Sensor SensorSuite prepare_locals_for_super",
         "flagfall.tasks.task": "RLStepResult Task TaskSampler",
-        "flagfall.tasks.vgdl.engine.cycle": "advance",
-        "flagfall.tasks.vgdl.engine.lifecycle": "fork",
+        "flagfall.tasks.vgdl.engine.cycle": "advance fork",
         "flagfall.tasks.vgdl.engine.serialization": "dump load state_key",
         "flagfall.tasks.vgdl.learning_track": "TrackRules",
         "flagfall.tasks.vgdl.learning_track_setup": "TrackSetup",

@@ -6,8 +6,6 @@ read the rows; nothing else enumerates families. A program adds families of its 
 
 from __future__ import annotations
 
-__all__ = ["Family", "add_family", "check_imports", "make_task", "task_ids"]
-
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,14 +18,14 @@ import attrs
 from flagfall.code_loader import which_member
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks import commai
-from flagfall.tasks.adapters.code_spec import CodeSpec
 from flagfall.tasks.adapters.imports import (
+    CodeSpec,
     UntrustedImportError,
     gymnasium_module,
     is_installed,
     pettingzoo_module,
 )
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
+from flagfall.tasks.commai.catalog import COMMAI_CATALOG
 from flagfall.tasks.duels.catalog import CATALOG as DUELS_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom

@@ -11,8 +11,6 @@ Several tasks may share a sensor. The names follow AllenAct.
 
 from __future__ import annotations
 
-__all__ = ["Sensor", "SensorSuite", "prepare_locals_for_super"]
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -30,7 +28,6 @@ class Sensor(ABC):
 
     Args:
         uuid: the name, unique among the sensors of a task.
-        observation_space: the space of its values.
         kwargs: not used; subclasses may pass what they were given.
     """
 
@@ -50,8 +47,6 @@ class Sensor(ABC):
         """Return the current value, an element of the observation space.
 
         Args:
-            env: the environment of the task.
-            task: the current task.
             kwargs: those passed to `Task.get_observations`.
         """
 
@@ -89,9 +84,6 @@ class SensorSuite:
     def get(self, uuid: str) -> Sensor:
         """Return a sensor.
 
-        Args:
-            uuid: its name.
-
         Raises:
             KeyError: there is no such sensor.
         """
@@ -101,8 +93,6 @@ class SensorSuite:
         """Return the current values of all sensors, by `uuid`.
 
         Args:
-            env: the environment of the task.
-            task: the current task.
             kwargs: passed to every sensor.
         """
         return {uuid: sensor.get_observation(env, task, **kwargs) for uuid, sensor in self.sensors.items()}

@@ -18,12 +18,12 @@ has the name of its class.
 
 from __future__ import annotations
 
-__all__ = ["SINGLE_PLAYER", "RLStepResult", "Task", "TaskSampler"]
-
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import GenericAlias, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
@@ -36,6 +36,80 @@ if TYPE_CHECKING:
     import numpy as np
     from gymnasium.spaces import Space
 
+
+# Request for tasks that can be drawn: the replay of a match makes them so.
+#
+# An environment of Gymnasium or PettingZoo draws pictures only if it was made for that, and a room keeps the
+# words of its dialogue only for its pictures. What a task does is the same either way.
+
+_wanted: ContextVar[bool] = ContextVar("flagfall_pictures", default=False)
+
+ENVIRONMENT_MODES: Final[Mapping[str, str]] = MappingProxyType({"rgb": "rgb_array", "ansi": "ansi"})
+"""Render modes of tasks, and those of environments that return the same; the best first."""
+
+
+@contextmanager
+def with_pictures() -> Iterator[None]:
+    """Return a context in which tasks are made so that they can be drawn."""
+    token = _wanted.set(True)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def are_pictures_wanted() -> bool:
+    """Return whether a task is being made to be drawn."""
+    return _wanted.get()
+
+
+def best_mode(metadata: Mapping[str, Any]) -> str | None:
+    """Return the render mode in which an environment is to be made; `None` if it draws nothing."""
+    known = metadata.get("render_modes", ())
+    return next((mode for mode in ENVIRONMENT_MODES.values() if mode in known), None)
+
+
+# Revisions of the rules of task families, recorded in journals.
+#
+# The header of a journal holds `REVISIONS` as they were when the match was played; a family that is missing
+# there was played under revision 1. A task whose rules have changed has a method `follow_rules`, which takes
+# the recorded revisions; see `flagfall.kernel.roles.TaskRole.reset`.
+
+ROUND1: Final = "round1"
+"""The micro-tasks and mini-tasks of round 1 of the General AI Challenge.
+
+Revision 1 repaired four quirks of the original and drew strings for mini-tasks that the original cannot draw.
+Revision 2 follows the original, with the repairs as the option `fixes`; some strings of mini-tasks were more
+or less likely than there. Revision 3 draws them as the original does.
+"""
+
+REVISIONS: Final[Mapping[str, int]] = MappingProxyType({ROUND1: 3})
+"""The current revisions, by family."""
+
+
+def revision_of(recorded: Mapping[str, int], family: str) -> int:
+    """Return the revision of a family under which a match was played.
+
+    Args:
+        recorded: the revisions in the journal, by family.
+        family: such as `ROUND1`.
+    """
+    return recorded.get(family, 1)
+
+
+def unknown_revision(recorded: Mapping[str, int], family: str) -> str | None:
+    """Return why the rules of a recorded match are unknown to this version; `None` if they are known.
+
+    Args:
+        recorded: the revisions in the journal, by family.
+        family: such as `ROUND1`.
+    """
+    revision, known = revision_of(recorded, family), REVISIONS[family]
+    if 1 <= revision <= known:
+        return None
+    return f"it was played by revision {revision} of the rules of {family}; this flagfall has {known}"
+
+
 SINGLE_PLAYER = ("player_0",)
 
 _NO_INFO: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -47,7 +121,6 @@ class RLStepResult(StepResult):
     """Result of a step as AllenAct writes it: `done` in place of `terminated` and `truncated`.
 
     Args:
-        observation: the next observation.
         reward: the reward; a list of those of several players; `None` for 0.
         done: whether the episode is over.
         info: further values; `None` for none.
@@ -93,8 +166,6 @@ class Task(TaskRole, ABC):
         kwargs: not used; subclasses may pass what they were given.
 
     Attributes:
-        env: the environment.
-        sensor_suite: the sensors, as one.
         task_info: the goal and further facts, as passed.
         max_steps: step limit of an episode; `math.inf` for no limit.
         id: the name of the task in configurations, journals and tables; by default that of its class.
@@ -175,11 +246,7 @@ class Task(TaskRole, ABC):
         """Return whether the episode has reached a terminal state (the step limit is not one)."""
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action may be played now.
-
-        Args:
-            action: any object.
-        """
+        """Return whether an action may be played now."""
         try:
             return bool(self.action_space.contains(action))
         except OverflowError:  # older spaces convert a number before they compare it
@@ -283,9 +350,6 @@ class Task(TaskRole, ABC):
 
         Even if the second value is `False`, the first value of an expert lies in the action space (or is a
         policy of the right shape), so that it can be masked.
-
-        Args:
-            kwargs: parameters of the expert.
         """
         return None, False
 
@@ -344,19 +408,11 @@ class TaskSampler(ABC):
 
     @abstractmethod
     def set_seed(self, seed: int) -> None:
-        """Set the seed of random choices.
-
-        Args:
-            seed: the new seed.
-        """
+        """Set the seed of random choices."""
 
     @abstractmethod
     def close(self) -> None:
         """Close all open tasks; each task is closed once, here or when the next one was sampled."""
 
     def report(self, outcome: Outcome) -> None:  # noqa: B027 - many samplers ignore outcomes
-        """Take the outcome of the last task; a sampler that adapts overrides this.
-
-        Args:
-            outcome: the outcome.
-        """
+        """Take the outcome of the last task; a sampler that adapts overrides this."""

@@ -5,8 +5,6 @@ Each check is a function in `CHECKS`: it plays the matches that it needs, and yi
 
 from __future__ import annotations
 
-__all__ = ["CHECKS", "AgentUnderTest", "Grade", "report_agent"]
-
 import math
 import statistics
 import time
@@ -18,14 +16,14 @@ import attrs
 import trio
 
 from flagfall.events import Event, ReplyDropped, SeatReady, TurnPlayed
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.kernel.sinks import Sink
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import parse_policy
 from flagfall.tasks.task import Task
-from flagfall.terminal_text import counted
+from flagfall.texts import counted
 from flagfall.timing import MS, TimeControl, VirtualClock
 
 STARTS: Final = 3
@@ -101,7 +99,6 @@ class AgentUnderTest:
     Attributes:
         host: makes a host for the agent, with a name; a match has one for each seat.
         tasks: ids of tasks, or functions that make one.
-        control: the time control.
         turns: number of turns of the longest match.
         is_virtual: play on the virtual clock, for agents in the event loop.
         patience_seconds: maximum duration of one match.
@@ -127,7 +124,6 @@ class AgentUnderTest:
         """Play one match with the agent at all seats, in an event loop of its own.
 
         Args:
-            seed: the seed of the match.
             policy: the text of a task scheduler.
             steps: number of turns; `None` for the end of the tasks.
             seconds: when to cancel the match; `None` for the agent's patience.

@@ -6,8 +6,6 @@ Rule 2: this file does not know what time it is. It is given what was spent.
 
 from __future__ import annotations
 
-__all__ = ["Budget", "Limits", "PhaseLimits", "Reading", "is_late", "verdict_of"]
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -15,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import attrs
 
 from flagfall.events import ON_TIME, Verdict
+from flagfall.timing.control import PHASES, Phase
 from flagfall.timing.durations import NEVER_NS
-from flagfall.timing.phases import PHASES, Phase
 
 if TYPE_CHECKING:
     from flagfall.timing.control import TimeControl
@@ -45,7 +43,6 @@ class Budget:
     equal, to be late is to be disqualified.
 
     Attributes:
-        control: the rules.
         flat: the limits never change (no `bank`, no `total`): nothing need be charged.
     """
 
@@ -76,11 +73,7 @@ class Budget:
         return self.total_ns == 0
 
     def limits(self, phase: Phase) -> PhaseLimits:
-        """Return `limit`, `hard_limit` and `abort_limit`; those that never change are computed once.
-
-        Args:
-            phase: the phase.
-        """
+        """Return `limit`, `hard_limit` and `abort_limit`; those that never change are computed once."""
         if not self.flat:
             return self.limit(phase), self.hard_limit(phase), self.abort_limit(phase)
         if self._flat_limits is None:
@@ -181,8 +174,6 @@ def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
     """Judge a turn by the clock. Pure.
 
     Args:
-        reading: the reading of the clock.
-        limits: the limits of the turn.
         abortable: the task has an action that aborts its episode.
 
     Returns:

@@ -7,8 +7,6 @@ when none can. Everything in such a loop lives in virtual time, `trio.sleep` inc
 
 from __future__ import annotations
 
-__all__ = ["NowNs", "VirtualClock", "process_cpu_clock", "time_source"]
-
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -132,3 +130,121 @@ def clock_of(clock_id: int) -> NowNs:
         return last
 
     return used
+
+
+# The CPU time of one actor in an event loop: the steps of its task and of the tasks below it, added up.
+#
+# A step is counted by the CPU clock of the loop's thread, so what other processes and threads use is not in
+# it. It costs a system call before and after each step, and is installed only where a time control asks for
+# it.
+
+
+class StepClock(trio.abc.Instrument):
+    """Counts the CPU time of a task and of the tasks below it."""
+
+    def __init__(self, task: trio.lowlevel.Task) -> None:
+        self._task = task
+        self._used_ns = 0
+        self._began_ns: int | None = None
+
+    def used_ns(self) -> int:
+        """Return what they have used, the step that runs included."""
+        if self._began_ns is None:
+            return self._used_ns
+        return self._used_ns + time.thread_time_ns() - self._began_ns
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Start counting, if the step is one of theirs."""
+        if self._owns(task):
+            self._began_ns = time.thread_time_ns()
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:  # noqa: ARG002 - trio's contract
+        """Stop counting at the end of a step."""
+        if self._began_ns is not None:
+            self._used_ns += time.thread_time_ns() - self._began_ns
+            self._began_ns = None
+
+    def _owns(self, task: trio.lowlevel.Task | None) -> bool:
+        while task is not None:
+            if task is self._task:
+                return True
+            nursery = task.parent_nursery
+            task = None if nursery is None else nursery.parent_task
+        return False
+
+
+@contextmanager
+def counting_steps() -> Iterator[StepClock]:
+    """Return a clock of what the current task uses of the CPU from now on."""
+    clock = StepClock(trio.lowlevel.current_task())
+    clock.before_task_step(trio.lowlevel.current_task())
+    trio.lowlevel.add_instrument(clock)
+    try:
+        yield clock
+    finally:
+        trio.lowlevel.remove_instrument(clock)
+
+
+_MS = 1_000_000
+
+
+class ElapsedTimer:
+    """Elapsed and remaining time of the agent's turn, to be read only: agents in the loop hold it.
+
+    The millisecond values are rounded towards zero, as in GVGAI's `ElapsedCpuTimer`.
+
+    Args:
+        now: the present time in nanoseconds.
+        turn: returns when the clock of the turn began, on that clock; its limit in nanoseconds, `NEVER_NS`
+            for none; and the notice of the last turn, if that was late or illegal.
+    """
+
+    __slots__ = ("_now", "_turn")
+
+    def __init__(self, now: NowNs, turn: Callable[[], tuple[int, int, object]]) -> None:
+        self._now = now
+        self._turn = turn
+
+    @property
+    def started_ns(self) -> int:
+        """Return when the clock of the turn began."""
+        return self._turn()[0]
+
+    @property
+    def limit_ns(self) -> int:
+        """Return how long the turn may take; `NEVER_NS` for no limit."""
+        return self._turn()[1]
+
+    @property
+    def late(self) -> object:
+        """Return the notice of the last turn if that was late or illegal, once; else `None`.
+
+        See `flagfall.kernel.channels.turn_channel.LateNotice`.
+        """
+        return self._turn()[2]
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Return the nanoseconds since the turn's clock started."""
+        return self._now() - self._turn()[0]
+
+    @property
+    def remaining_ns(self) -> int:
+        """Return the nanoseconds left; negative when the time is over, `NEVER_NS` where there is no limit."""
+        started_ns, limit_ns, _ = self._turn()
+        return NEVER_NS if limit_ns >= NEVER_NS else limit_ns - (self._now() - started_ns)
+
+    @property
+    def elapsed_ms(self) -> int:
+        """Return the whole milliseconds since the turn's clock started."""
+        return self.elapsed_ns // _MS
+
+    @property
+    def remaining_ms(self) -> int:
+        """Return the whole milliseconds left; negative when the time is over by a millisecond or more."""
+        return int(self.remaining_ns / _MS)
+
+    @property
+    def exceeded(self) -> bool:
+        """Return whether the time is over. Exactly the limit is."""
+        return self.remaining_ns <= 0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["PRESETS", "UNTIMED", "TimeControl"]
-
 import re
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 import attrs
 
@@ -16,6 +14,20 @@ from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S, format_duration, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+
+Phase: TypeAlias = Literal["start", "init", "act", "result"]
+"""Phase of a match in which an agent is asked.
+
+- `start`: load and get ready; the observation is what the agent may know before it plays (`Briefing` fields).
+- `init`: a task begins; the observation is its first.
+- `act`: choose an action.
+- `result`: a task is over; the observation is its last one, the reward its last reward.
+"""
+
+PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
+"""All phases."""
+
 
 Fields: TypeAlias = dict[str, Any]
 """Values for some fields of a `TimeControl`, by name."""
@@ -173,9 +185,6 @@ class TimeControl:
     @classmethod
     def parse(cls, text: str) -> TimeControl:
         """Parse the text form; `TimeControl.parse(str(control)) == control`.
-
-        Args:
-            text: as described for the class.
 
         Raises:
             UsageError: an invalid text; the message has the column (from 1), the word, and the fix.

@@ -12,13 +12,16 @@ Rule 3: an entry that was armed again at an earlier time leaves its old place be
 
 from __future__ import annotations
 
-__all__ = ["Deadline", "DeadlineQueue"]
-
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Final
 
 from flagfall.timing.durations import NEVER_NS
+
+
+def ignore(*_values: object) -> None:
+    """Do nothing; takes any arguments."""
+
 
 _MIN_PLACES: Final = 1024
 """A heap of fewer places is never searched for those left behind."""
@@ -44,11 +47,7 @@ class Deadline:
         self.on_error: Callable[[BaseException], None] | None = None
 
     def fire(self, now_ns: int) -> None:
-        """Act on the time that has come; the deadline is not in the queue any more.
-
-        Args:
-            now_ns: the present time.
-        """
+        """Act on the time that has come; the deadline is not in the queue any more."""
         raise NotImplementedError
 
 
@@ -109,11 +108,7 @@ class DeadlineQueue:
         return NEVER_NS
 
     def pop_due(self, now_ns: int) -> Deadline | None:
-        """Remove and return the earliest deadline whose time has come; `None` where there is none.
-
-        Args:
-            now_ns: the present time.
-        """
+        """Remove and return the earliest deadline whose time has come; `None` where there is none."""
         heap = self._heap
         if not heap or heap[0][0] > now_ns:  # none stands behind its true time
             return None
@@ -129,9 +124,6 @@ class DeadlineQueue:
 
     def fire_next(self, now_ns: int) -> bool:
         """Fire the earliest deadline whose time has come; return whether there was one.
-
-        Args:
-            now_ns: the present time.
 
         Raises:
             BaseException: what a deadline without `on_error` raises. All matches of a loop have one queue, so

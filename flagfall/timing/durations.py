@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "HOUR",
-    "MINUTE",
-    "MS",
-    "NEVER_NS",
-    "UNITS",
-    "US",
-    "S",
-    "format_duration",
-    "parse_duration",
-]
-
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final

@@ -2,7 +2,7 @@
 
 In one loop all wait while one runs. A turn must not be charged with that time unless the agent that has the
 turn is the one that ran. The time between two looks at the clock (a step of a task, a wait, what trio does
-between them) is divided, where it was long, by the host's own counters (`flagfall.timing.host_meter`):
+between them) is divided, where it was long, by the host's own counters (`flagfall.timing.heartbeat`):
 
 - The process was stopped: lost for every agent.
 - The thread could run and was not run, because the machine is loaded: lost for the agents in the loop whose
@@ -18,8 +18,6 @@ its answer, which its clock leaves out (`flagfall.timing.turn_clock`).
 
 from __future__ import annotations
 
-__all__ = ["NO_COST", "STALL_NS", "Place", "StallLedger", "StallMonitor", "StepCost"]
-
 from collections import deque
 from math import isfinite
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
@@ -27,8 +25,8 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 import trio
 
 from flagfall.timing.clocks import NowNs
-from flagfall.timing.durations import NEVER_NS, S
-from flagfall.timing.host_meter import HostMeter
+from flagfall.timing.durations import MS, NEVER_NS, S
+from flagfall.timing.heartbeat import HostMeter
 
 STALL_NS: Final = 2_000_000
 """The shortest time that counts as a stall. Polling waits in whole milliseconds, so one too many is
@@ -140,7 +138,6 @@ class StallLedger:
         Args:
             lost_ns: how long it was.
             agent: the agent that caused it; `None` for the host.
-            now_ns: the present time.
             stopped: the whole process was stopped, not the loop alone.
         """
         self.lost_ns += lost_ns
@@ -179,7 +176,6 @@ class StallLedger:
         """Credit an agent whose task runs with the delays that it has waited for in its turn.
 
         Args:
-            agent: the agent.
             task: its task that runs. If that slept meanwhile, it waited from the end of its sleep on.
         """
         held_up_ns = self.load_ns - max(agent.load_seen_ns, self.load_floor_ns)
@@ -201,7 +197,6 @@ class StallMonitor(trio.abc.Instrument):
 
     Args:
         now: the loop's time in nanoseconds.
-        ledger: gets the stalls.
         meter: says what the host took.
     """
 
@@ -318,3 +313,60 @@ class StallMonitor(trio.abc.Instrument):
     def _enter_stop(self, stopped_ns: int, now_ns: int) -> None:
         if stopped_ns:
             self._ledger.book(stopped_ns, None, now_ns, stopped=True)
+
+
+# The one grace period of a turn: on a host that stalled, a late verdict waits for an answer unheard.
+#
+# Rule 1: at most one grace period per turn. What is lost while it lasts does not begin another.
+# Rule 2: it ends `GRACE_NS` after the deadline, and not before the loop has run `HEARING_PASSES` more times:
+#     an answer that is there when the loop wakes late is heard, however late that is.
+
+GRACE_NS: Final = 5 * MS
+"""The time after a deadline in which an answer may still be read where the host stalled: a few time slices of
+a busy machine, since an idle one does not stall."""
+
+HEARING_PASSES: Final = 3
+"""The least number of passes of the loop: one reads what lies ready, two more bring it through tasks of an
+agent's own that pass it on."""
+
+_NEXT_PASS_NS: Final = 1_000
+
+_NOTHING: Final = object()
+
+
+class Grace:
+    """The grace period of a turn.
+
+    It keeps what it was begun for, so that it costs a turn nothing that does not need it.
+    """
+
+    __slots__ = ("_passes", "_until_ns", "_what")
+
+    def __init__(self) -> None:
+        self._until_ns = self._passes = 0
+        self._what: object = _NOTHING
+
+    def forget(self) -> None:
+        """Begin anew the next time."""
+        self._what = _NOTHING
+
+    def put_off(self, now_ns: int, due_ns: int, what: object) -> int:
+        """Return until when a late verdict waits; 0 when it is given now.
+
+        Args:
+            due_ns: the deadline that has passed.
+            what: the envelope whose deadline it is; `None` for the hard limit of one that is not open any
+                more.
+        """
+        # By identity, not by number: the hard limit of a turn that is over (`None`) has a grace period too.
+        if what is not self._what:
+            self._what = what
+            self._until_ns = due_ns + GRACE_NS
+            self._passes = HEARING_PASSES
+        if now_ns < self._until_ns:
+            return self._until_ns
+        if self._passes == 0:
+            return 0
+        # The time is over, but a loop that was held up all the while has not looked for the answer once.
+        self._passes -= 1
+        return now_ns + _NEXT_PASS_NS

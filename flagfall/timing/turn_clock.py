@@ -16,8 +16,6 @@ Rule 2: before `fast_path_until_ns` a reply is on time without any arithmetic: t
 
 from __future__ import annotations
 
-__all__ = ["ClockState", "TurnClock"]
-
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,16 +23,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from trio.lowlevel import current_task
 
 from flagfall.timing.budget import Budget, Limits, PhaseLimits, Reading, is_late
-from flagfall.timing.callbacks import ignore
-from flagfall.timing.deadlines import Deadline
+from flagfall.timing.deadlines import Deadline, ignore
 from flagfall.timing.durations import NEVER_NS
-from flagfall.timing.grace import GRACE_NS, Grace
-from flagfall.timing.stalls import STALL_NS, Place
+from flagfall.timing.stalls import GRACE_NS, STALL_NS, Grace, Place
 
 if TYPE_CHECKING:
     from flagfall.timing.clocks import NowNs
-    from flagfall.timing.control import TimeControl
-    from flagfall.timing.phases import Phase
+    from flagfall.timing.control import Phase, TimeControl
     from flagfall.timing.timekeeper import Timekeeper
 
 CPU_WALL_FACTOR: Final = 10
@@ -83,10 +78,8 @@ class Span(NamedTuple):
     """The time for which an agent is busy, and where it is measured from.
 
     Attributes:
-        since_ns: its beginning.
         mark_ns: what the agent had lost until then, by the ledger.
         cpu_ns: the CPU time that the agent had used until then.
-        hard_ns: its limit.
     """
 
     since_ns: int
@@ -100,7 +93,6 @@ class TurnClock(Deadline):
 
     Args:
         rank: the rank among deadlines of one moment.
-        control: the time control.
         keeper: the timekeeper of the event loop.
         when_due: called with the present time when a limit seems to be reached.
 
@@ -180,20 +172,12 @@ class TurnClock(Deadline):
     # Set by the host of the agent.
 
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
-        """Judge an agent in a thread by its own times; delays of the loop are not the agent's.
-
-        Args:
-            agent_times: as the attribute.
-        """
+        """Judge an agent in a thread by its own times; delays of the loop are not the agent's."""
         self.agent_times = agent_times
         self.place = "thread"
 
     def use_arrivals(self, answer_age: Callable[[], int | None]) -> None:
-        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them.
-
-        Args:
-            answer_age: as the attribute.
-        """
+        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them."""
         self.answer_age = answer_age
         self.place = "outside"
 
@@ -341,12 +325,7 @@ class TurnClock(Deadline):
     # Reading.
 
     def read(self, now_ns: int, number: int) -> Reading:
-        """Read the clock when the open turn is answered.
-
-        Args:
-            now_ns: the present time.
-            number: the number of the turn.
-        """
+        """Read the clock when the open turn is answered."""
         arrived_ns, is_known = self._arrival(now_ns, self.started_ns)
         spent_ns, credit_ns = self.spent(now_ns, number, arrived_ns)
         is_over = is_late(spent_ns, min(self._limits[:2]))
@@ -357,9 +336,6 @@ class TurnClock(Deadline):
         """Return for how long the agent was busy, if that is too long, when it answers a turn that is over.
 
         It is 0 if it was not too long.
-
-        Args:
-            now_ns: the present time.
         """
         if self.state is _WAITING or self.state is _PAUSED:
             return 0
@@ -373,7 +349,6 @@ class TurnClock(Deadline):
         """Read the clock when a limit seems to be reached.
 
         Args:
-            now_ns: the present time.
             number: the number of the open turn; `None` where none is open, and only the hard limit counts.
 
         Returns:
@@ -399,8 +374,6 @@ class TurnClock(Deadline):
         """Return the time that a turn has cost the agent so far, and the time that the host lost of it.
 
         Args:
-            now_ns: the present time.
-            number: the number of the turn.
             arrived_ns: when its answer arrived, from an agent outside; `None` if there is none yet.
         """
         since_ns = self.started_ns
@@ -447,7 +420,6 @@ class TurnClock(Deadline):
         was set.
 
         Args:
-            now_ns: the present time.
             since_ns: when its turn began.
         """
         if self.place != "outside" or self.answer_age is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flagfall.tournament.plan.parser import load_plan
     from flagfall.tournament.run.api import run_tournament
     from flagfall.tournament.standings import compute_standings
-    from flagfall.tournament.tables.agents import Column, add_column
+    from flagfall.tournament.tables import Column, add_column
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -28,7 +28,7 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.tournament.plan.parser": "load_plan",
         "flagfall.tournament.run.api": "run_tournament",
         "flagfall.tournament.standings": "compute_standings",
-        "flagfall.tournament.tables.agents": "Column add_column",
+        "flagfall.tournament.tables": "Column add_column",
     },
 )
 del TYPE_CHECKING, lazy_names

@@ -6,10 +6,8 @@ of the schedule, and so are the sums over them.
 
 from __future__ import annotations
 
-__all__ = ["NOT_DISQUALIFIED", "ResultColumns", "columns_of"]
-
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -35,8 +33,6 @@ class ResultColumns:
     """Results of matches that count.
 
     Attributes:
-        agents: names of agents.
-        falls: reasons of disqualifications.
         task: of each match, the place of its task in the plan.
         meeting: of each match, the number of its meeting; matches of one meeting follow each other.
         first_seat: of each match, the place of its first seat; one more for the end.
@@ -91,11 +87,7 @@ class ResultColumns:
         return attrs.evolve(found, thinking=self.thinking[self.thinking[:, 1] == 0])
 
     def beginning(self, matches: int) -> ResultColumns:
-        """Return the first matches, with the turn times of all.
-
-        Args:
-            matches: their number.
-        """
+        """Return the first matches, with the turn times of all."""
         first_seat = self.first_seat[: matches + 1]
         return self._part(slice(matches), slice(int(first_seat[-1])), first_seat)
 
@@ -118,7 +110,6 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
     """Return records as columns.
 
     Args:
-        plan: the plan of the tournament.
         played: matches that count, in the order of the schedule.
     """
     task_of = {task.name: place for place, task in enumerate(plan.tasks)}
@@ -195,3 +186,47 @@ class _Codes:
 
 def _whole(values: Sequence[int]) -> Array:
     return np.array(values, dtype=np.int64)
+
+
+_SMALL: Final = 1 << 16
+
+
+class Groups:
+    """Rows of a column, by a key.
+
+    Args:
+        keys: key of each row, at least 0.
+        size: number of possible keys.
+    """
+
+    def __init__(self, keys: Array, size: int) -> None:
+        self.counts: Array = np.bincount(keys, minlength=size)
+        self.keys: Array = np.flatnonzero(self.counts)
+        # numpy sorts numbers of 16 bits in linear time.
+        small = keys.astype(np.uint16) if size <= _SMALL else keys
+        self._order = np.argsort(small, kind="stable")
+        self._starts = (np.cumsum(self.counts) - self.counts)[self.keys]
+        self._size = size
+
+    def firsts(self) -> Array:
+        """Return the first row of each key that occurs."""
+        rows: Array = self._order[self._starts]
+        return rows
+
+    def rows(self) -> Iterator[Array]:
+        """Yield the rows of each key that occurs, in order."""
+        return iter(np.split(self._order, self._starts[1:]) if len(self.keys) else ())
+
+    def sums(self, values: Array) -> Array:
+        """Return the sum of whole numbers for each key."""
+        return self._reduced(np.add, values.astype(np.int64))
+
+    def largest(self, values: Array) -> Array:
+        """Return the largest of numbers from 0 on for each key; 0 where there is none."""
+        return self._reduced(np.maximum, values)
+
+    def _reduced(self, operation: np.ufunc, values: Array) -> Array:
+        reduced = np.zeros(self._size, dtype=np.int64)
+        if len(self.keys):
+            reduced[self.keys] = operation.reduceat(values[self._order], self._starts)
+        return reduced

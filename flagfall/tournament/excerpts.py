@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "MatchCounts",
-    "closest",
-    "count_matches",
-    "disqualified",
-    "first_falls",
-    "latest",
-    "longest",
-    "most_late",
-    "most_rewarded",
-    "recent",
-    "sample",
-    "spec_of",
-    "voids",
-]
-
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import Final, Literal
 
 import attrs
 
-from flagfall.tournament.blocks.columns import has_fixed_schedule
+from flagfall.tournament.blocks import has_fixed_schedule
 from flagfall.tournament.formats.fixed_rounds import FixedRounds
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
@@ -39,8 +23,6 @@ class MatchCounts:
     """Numbers of stored matches.
 
     Attributes:
-        played: matches that count.
-        void: void attempts.
         journals: matches that count and have a journal.
         largest: largest number of a record.
     """
@@ -52,11 +34,7 @@ class MatchCounts:
 
 
 def count_matches(store: Store) -> MatchCounts:
-    """Return the numbers of stored matches.
-
-    Args:
-        store: the store of a tournament.
-    """
+    """Return the numbers of stored matches."""
     ((played, every, journals, largest),) = store.rows(
         "SELECT sum(status = 'played'), count(*), count(CASE WHEN status = 'played' THEN journal END),"
         " max(number) FROM matches"
@@ -72,7 +50,6 @@ def recent(store: Store, limit: int) -> list[MatchRecord]:
     """Return the matches that were stored last, the oldest of them first.
 
     Args:
-        store: the store of a tournament.
         limit: most records.
     """
     return _records(store, f"{_PLAYED} ORDER BY number DESC LIMIT ?", limit)[::-1]
@@ -84,9 +61,7 @@ def sample(store: Store, limit: int, seed: int) -> tuple[list[MatchRecord], bool
     None if no match has two ends of tasks: there is no course of episodes to be seen then.
 
     Args:
-        store: the store of a tournament.
         limit: most records.
-        seed: of the choice.
 
     Returns:
         The records, and whether matches were left out.
@@ -114,7 +89,6 @@ def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
     """Return for each agent and reason the first match in which it was disqualified for this reason.
 
     Args:
-        store: the store of a tournament.
         limit: most rows.
     """
     rows = store.rows(
@@ -130,7 +104,6 @@ def disqualified(store: Store, limit: int) -> list[MatchRecord]:
     """Return matches in which an agent was disqualified, one for each agent and reason.
 
     Args:
-        store: the store of a tournament.
         limit: most agents and reasons.
     """
     found = {record.id: record for _, _, record in first_falls(store, limit)}
@@ -141,7 +114,6 @@ def most_late(store: Store, limit: int) -> list[MatchRecord]:
     """Return the matches with most late turns.
 
     Args:
-        store: the store of a tournament.
         limit: most records.
     """
     return _by_seats(store, "sum(late)", "sum(late) > 0", limit)
@@ -151,7 +123,6 @@ def closest(store: Store, limit: int) -> list[MatchRecord]:
     """Return the games for several seats with the smallest differences of rewards, long ones first.
 
     Args:
-        store: the store of a tournament.
         limit: most records.
     """
     condition = "count(*) > 1 AND count(fell) = 0"
@@ -162,7 +133,6 @@ def longest(store: Store, limit: int) -> list[MatchRecord]:
     """Return the matches with most turns.
 
     Args:
-        store: the store of a tournament.
         limit: most records.
     """
     return _records(store, f"{_PLAYED} ORDER BY turns DESC, number LIMIT ?", limit)
@@ -172,7 +142,6 @@ def most_rewarded(store: Store, limit: int) -> list[MatchRecord]:
     """Return the matches of a single agent with the largest rewards.
 
     Args:
-        store: the store of a tournament.
         limit: most records.
     """
     return _by_seats(store, "max(reward)", "count(*) = 1", limit)
@@ -192,7 +161,6 @@ def latest(store: Store, which: Literal["first", "last"]) -> MatchRecord | None:
     """Return the first or the last match with a journal; `None` if there is none.
 
     Args:
-        store: the store of a tournament.
         which: which of them, by the order in which they were stored.
     """
     order = "ASC" if which == "first" else "DESC"
@@ -204,7 +172,6 @@ def voids(store: Store, limit: int) -> list[MatchRecord]:
     """Return the last void attempts.
 
     Args:
-        store: the store of a tournament.
         limit: most records.
     """
     query = "SELECT number FROM matches WHERE status = 'void' ORDER BY number DESC LIMIT ?"
@@ -215,9 +182,7 @@ def spec_of(plan: TournamentPlan, records: Records | None, ids: Iterable[str]) -
     """Return some matches of the schedule by id; unknown ids are left out.
 
     Args:
-        plan: the plan of the tournament.
         records: results, of a schedule that depends on them.
-        ids: ids of matches.
     """
     wanted = set(ids)
     found: dict[str, MatchSpec] = {}

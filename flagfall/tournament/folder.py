@@ -11,11 +11,12 @@ control         address of the running tournament, for `flagfall ctl`
 
 from __future__ import annotations
 
-__all__ = ["CONTROL", "DATABASE", "JOURNALS", "LOCK", "PLAN", "REPORT", "RUNNING", "replace_file"]
-
+import fcntl
 import os
 from pathlib import Path
 from typing import Final
+
+from flagfall.errors import UsageError
 
 DATABASE: Final = "tournament.db"
 PLAN: Final = "plan.toml"
@@ -33,10 +34,6 @@ RUNNING: Final = "running"
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file of the folder in one piece; a link in its place is replaced, not followed.
 
-    Args:
-        path: the file.
-        content: its new content.
-
     Raises:
         OSError: it cannot be written.
     """
@@ -48,3 +45,58 @@ def replace_file(path: Path, content: bytes) -> None:
         made.replace(path)
     finally:
         made.unlink(missing_ok=True)
+
+
+_MAX_HOLDER_BYTES: Final = 32
+_LOCKS: Final = Path("/proc/locks")
+
+
+class Lock:
+    """Lock that the single runner of a folder holds; the system releases it however the runner ends.
+
+    Raises:
+        UsageError: another process holds it, or its file is none, such as a link to another one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / LOCK
+        if path.is_symlink() or (path.exists() and not path.is_file()):  # the folder may come from others
+            raise UsageError(f"{path} is not a regular file: remove it")
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._file, 0)
+            os.write(self._file, f"{os.getpid()}\n".encode())
+        except BlockingIOError:
+            holder = os.read(self._file, _MAX_HOLDER_BYTES).strip()
+            os.close(self._file)
+            raise UsageError(
+                f"{folder} is in use by process {holder.decode('ascii', 'replace')}: wait for it, or query it"
+                f" with `flagfall ctl {folder} status`"
+            ) from None
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def close(self) -> None:
+        """Release the lock."""
+        os.close(self._file)
+
+
+def is_held(folder: Path) -> bool:
+    """Return whether a runner of this machine holds the lock of a folder; nothing is locked or written.
+
+    Taking the lock to find out, even for a moment, could make a runner fail that starts then. Linux lists
+    all locks in `/proc/locks`; where there is no such list, the control file of a run is the sign.
+
+    Args:
+        folder: the folder of a tournament; it may be missing, or come from another machine.
+    """
+    try:
+        inode = (folder / LOCK).stat().st_ino
+        lines = _LOCKS.read_text().splitlines()
+    except FileNotFoundError:
+        return not _LOCKS.exists() and (folder / CONTROL).exists()
+    except OSError:
+        return False
+    return any(" FLOCK " in line and f":{inode} " in line for line in lines)

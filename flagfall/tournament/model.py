@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_REPEATS",
-    "Format",
-    "Output",
-    "PlannedAgent",
-    "PlannedTask",
-    "Points",
-    "Scoring",
-    "SprtRule",
-    "Stop",
-    "TournamentPlan",
-]
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
@@ -22,9 +9,9 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 import attrs
 
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
-from flagfall.configfile.problems import Problems
+from flagfall.configfile.converter import Problems
 from flagfall.kernel.hosting import LocalHostKind
-from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
 from flagfall.tournament.records import MatchSpec, Records
@@ -71,17 +58,13 @@ class Format(Protocol):
         """Report everything in a plan that does not fit the format.
 
         Args:
-            names: names of all agents.
-            tasks: tasks of the plan.
             stop: early end of the tournament.
-            problems: collects the problems.
         """
 
     def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
         """Yield all matches in order, played or not, each once.
 
         Args:
-            plan: the plan of the tournament.
             records: results so far; read again whenever the iterator is continued.
 
         Yields:
@@ -90,18 +73,13 @@ class Format(Protocol):
         ...
 
     def total(self, plan: TournamentPlan) -> int:
-        """Return the number of matches if no agent is withdrawn, or an upper bound; see `exact_total`.
-
-        Args:
-            plan: the plan of the tournament.
-        """
+        """Return the number of matches if no agent is withdrawn, or an upper bound; see `exact_total`."""
         ...
 
     def ranks(self, plan: TournamentPlan, records: Records) -> Points:
         """Return the points by which the format ranks agents; empty if it leaves ranking to the scoring.
 
         Args:
-            plan: the plan of the tournament.
             records: results so far.
         """
         ...
@@ -115,7 +93,6 @@ class PlannedAgent:
         name: name in records and tables.
         spec: text that names the agent, as on the command line, with absolute paths.
         host: where it runs; `None`: in a process, or in the event loop under the virtual clock.
-        isolation: isolation of its process.
         think_ns: fixed time of each of its actions in the event loop, in nanoseconds.
     """
 
@@ -135,7 +112,6 @@ class PlannedTask:
         tasks: ids of tasks, or a setup that builds them: a configuration, or a GVGAI track.
         scheduler: text of a task scheduler; `None` for the default one, or if `tasks` includes one.
         seats: number of agents of a match.
-        agents: names of the agents that play it.
         control: time control of every seat.
         steps: most turns of a match.
         tick_ns: real-time pace; `None` for lock-step.
@@ -183,7 +159,6 @@ class Stop:
 
     Attributes:
         matches: most matches that are played, from the beginning of the schedule.
-        sprt: sequential test.
         falls: an agent that was disqualified in this many matches is withdrawn: it is not paired from the
             next round on.
     """
@@ -198,7 +173,6 @@ class Output:
     """Files that a tournament writes.
 
     Attributes:
-        folder: the tournament's folder.
         journals: record a journal of each match.
         tables: file formats in which the standings are also written.
         report: write the report at the end; it takes a second, and some for a hundred thousand matches.
@@ -215,15 +189,12 @@ class TournamentPlan:
     """A tournament.
 
     Attributes:
-        name: title of its tables.
         agents: in the order of the file.
         tasks: what is played.
-        format: which agents meet.
         seed: all random choices derive from it.
         repeats: how often each meeting takes place on each task, each time with another seed.
         seeds: root seeds of the repeats; empty if they derive from `seed`.
         clock: `virtual`: waiting takes no time, and equal plans give equal results.
-        stop: early end.
         anchor: agent with an Elo of 0; `None`: the mean of all agents is 0.
         scoring: how agents are ranked.
         jobs: matches played at the same time; `None` for as many as the machine has processors for.
@@ -247,19 +218,11 @@ class TournamentPlan:
     text: str = ""
 
     def agent(self, name: str) -> PlannedAgent:
-        """Return the agent with a name.
-
-        Args:
-            name: the name of an agent of the plan.
-        """
+        """Return the agent with a name."""
         return next(agent for agent in self.agents if agent.name == name)
 
     def task(self, name: str) -> PlannedTask:
-        """Return the task with a name.
-
-        Args:
-            name: the name of a task of the plan.
-        """
+        """Return the task with a name."""
         return next(task for task in self.tasks if task.name == name)
 
     def match_seed(self, repeat: int, task: PlannedTask, *meeting: str | int) -> int:
@@ -267,7 +230,6 @@ class TournamentPlan:
 
         Args:
             repeat: zero-based number of the repeat.
-            task: task of the match.
             meeting: identifies the meeting; empty if all agents get the same seed.
         """
         if task.seed is not None:

@@ -9,20 +9,6 @@ on.
 
 from __future__ import annotations
 
-__all__ = [
-    "POINTS",
-    "Placing",
-    "PointsRow",
-    "TaskRanking",
-    "TaskTotals",
-    "check_scoring",
-    "rank_key",
-    "rank_tasks",
-    "rank_totals",
-    "ranked",
-    "total_points",
-]
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
@@ -30,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from flagfall.configfile.problems import Problems
+from flagfall.configfile.converter import Problems
 from flagfall.tournament.model import DEFAULT_SCORING, Format, PlannedTask, Scoring, TournamentPlan
 from flagfall.tournament.records import MatchRecord, Played, SeatRecord
 
@@ -45,9 +31,7 @@ class Placing:
     """Place of one agent on one task.
 
     Attributes:
-        agent: its name.
         place: one-based; equal agents share one.
-        points: for the place.
         wins: task instances solved, of a task with one seat.
         score: sum of the game scores.
         ticks: sum of the game ticks.
@@ -70,7 +54,6 @@ class TaskRanking:
     """Places of all agents on one task, the best first.
 
     Attributes:
-        task: its name.
         placings: the placings of the agents that have played it.
     """
 
@@ -83,9 +66,7 @@ class PointsRow:
     """One agent across all tasks.
 
     Attributes:
-        agent: its name.
         place: one-based; equal agents share one.
-        points: sum of its points.
         places: its places, in the order of the tasks.
         wins: sum over all tasks.
         disqualified: number of tasks on which it was disqualified.
@@ -105,7 +86,6 @@ class TaskTotals:
 
     Attributes:
         wins: task instances solved.
-        result: sum of its scores.
         score: sum of the game scores.
         ticks: sum of the game ticks.
         games: task instances that count.
@@ -124,7 +104,6 @@ def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
     """Return the ranking on each task that has results, in the order of the plan.
 
     Args:
-        plan: the plan of the tournament.
         played: matches that count.
     """
     results: dict[tuple[str, str], list[tuple[MatchRecord, SeatRecord]]] = defaultdict(list)
@@ -151,7 +130,6 @@ def rank_totals(
     """Return the ranking on each task that has results, in the order of the plan.
 
     Args:
-        plan: the plan of the tournament.
         totals: by the names of the task and the agent, of agents that have played the task.
     """
     rankings = (
@@ -202,7 +180,6 @@ def total_points(names: Iterable[str], rankings: Iterable[TaskRanking]) -> tuple
     """Return all agents across all tasks, the best first.
 
     Args:
-        names: the names of all agents.
         rankings: from `rank_tasks`.
     """
     placings = _placings_by_agent(names, rankings)
@@ -223,7 +200,6 @@ def rank_key(names: Iterable[str], rankings: Iterable[TaskRanking]) -> dict[str,
     """Return, by agent, its points followed by its number of first places, second places and so on.
 
     Args:
-        names: the names of all agents.
         rankings: from `rank_tasks`.
     """
     placings = _placings_by_agent(names, rankings)
@@ -247,7 +223,6 @@ def ranked(values: Iterable[_T], key: Callable[[_T], Any]) -> list[tuple[int, _T
     """Return all values with their place, the best first; equal values share a place.
 
     Args:
-        values: to be ranked.
         key: returns a sort key of a value, smaller is better.
     """
     placed: list[tuple[int, _T]] = []
@@ -258,12 +233,6 @@ def ranked(values: Iterable[_T], key: Callable[[_T], Any]) -> list[tuple[int, _T
 
 
 def check_scoring(scoring: Scoring, form: Format, problems: Problems) -> None:
-    """Report a scoring in a plan whose format ranks by points of its own.
-
-    Args:
-        scoring: the scoring of the plan.
-        form: format of the plan.
-        problems: collects the problem.
-    """
+    """Report a scoring in a plan whose format ranks by points of its own."""
     if scoring != DEFAULT_SCORING and form.own_points:
         problems.add(("scoring",), f"a {form.kind} ranks agents by its own points: leave scoring out")

@@ -3,29 +3,34 @@
 *Score*: of the games at a task, the share of the other agents that an agent beat, 0.5 if it equals all of
 them; games of one meeting count together, tasks count alike. *Elo* comes from duels, see
 `flagfall.tournament.stats.elo`; *skill* from games for more than two seats, see
-`flagfall.tournament.stats.skill`. An agent is ranked by its Elo or the rating that the plan names, or by its
+`flagfall.tournament.stats.elo`. An agent is ranked by its Elo or the rating that the plan names, or by its
 score if it has none; in a Swiss tournament by points, in a knockout by the rounds that it survived, and under
 Formula One scoring by points for its place on each task.
 """
 
 from __future__ import annotations
 
-__all__ = ["Standings", "compute_standings", "standings_of"]
-
-from typing import Any
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 import attrs
 
+from flagfall.errors import UsageError
 from flagfall.tournament.columns import ResultColumns, columns_of
-from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.database import NotedSum, noted_sums
+from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
-from flagfall.tournament.noted import NotedSum, noted_sums
-from flagfall.tournament.records import Records
+from flagfall.tournament.records import MatchRecord, Records, SeatRecord
 from flagfall.tournament.scoring import rank_key, rank_totals
+from flagfall.tournament.stats.duels import SprtState
 from flagfall.tournament.stats.intervals import RESAMPLES
-from flagfall.tournament.stats.sprt import SprtState
-from flagfall.tournament.tables.agents import AgentRow, AgentTable, RankKeys, drawn_column
-from flagfall.tournament.tables.tasks import TaskRow, task_rows, task_totals
+from flagfall.tournament.store import Store
+from flagfall.tournament.tables import COLUMNS, PARTS, AgentRow, AgentTable, RankKeys, drawn_column
+from flagfall.tournament.task_tables import TaskRow, task_rows, task_totals
 
 
 @attrs.frozen(kw_only=True)
@@ -67,7 +72,6 @@ def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int 
     """Return the standings of a tournament.
 
     Args:
-        plan: the plan of the tournament.
         records: the records of the matches that count.
         resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
@@ -96,9 +100,7 @@ def standings_of(
     """Return the standings of a tournament from the columns of its results.
 
     Args:
-        plan: the plan of the tournament.
         results: the matches that count.
-        points: the points of the format.
         sprt: state of the sequential test.
         over: no match is left to play.
         noted: sums of what agents noted.
@@ -121,3 +123,173 @@ def standings_of(
         notes=table.remarks,
         drawn=drawn_column(plan.scoring, rows).key,
     )
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class StoredResults:
+    """Results of a stored tournament, from which its standings are computed.
+
+    Attributes:
+        columns: the matches that count.
+        records: their records by id; `None` where the columns were read without them.
+        sprt: state of the sequential test.
+        over: no match is left to play.
+        noted: sums of the numbers that agents noted on their turns.
+    """
+
+    columns: ResultColumns
+    records: Mapping[str, MatchRecord] | None
+    points: Points
+    sprt: SprtState | None
+    over: bool
+    noted: tuple[NotedSum, ...]
+
+    def standings(self, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+        """Return the standings.
+
+        Args:
+            resamples: see `flagfall.tournament.standings.compute_standings`.
+        """
+        return standings_of(
+            plan,
+            self.columns,
+            points=self.points,
+            sprt=self.sprt,
+            over=self.over,
+            noted=self.noted,
+            resamples=resamples,
+        )
+
+
+def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
+    """Return the results of a stored tournament, whose records are checked against the plan.
+
+    Raises:
+        DamagedStore: a record cannot be read, or is not a match of the plan.
+    """
+    columns = store.columns(plan)
+    if columns is not None:
+        over = len(columns) >= most_matches(plan)
+        noted = store.noted()
+        return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over, noted=noted)
+    records = store.played(plan)
+    order = schedule(plan)
+    return StoredResults(
+        columns=columns_of(plan, order.played(records)),
+        records=records,
+        points=plan.format.ranks(plan, records),
+        sprt=order.sprt(records),
+        over=order.over(records),
+        noted=noted_sums(records.values()),
+    )
+
+
+def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+    """Return the standings of a stored tournament, whose records are checked against the plan.
+
+    Args:
+        resamples: see `flagfall.tournament.standings.compute_standings`.
+
+    Raises:
+        DamagedStore: a record cannot be read, or is not a match of the plan.
+    """
+    return stored_results(store, plan).standings(plan, resamples=resamples)
+
+
+ExportRow: TypeAlias = dict[str, Any]
+"""Numbers and texts by column; all rows of a table have the same columns."""
+
+_MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
+_SEAT: Final = tuple(
+    field.name for field in attrs.fields(SeatRecord) if field.name not in {"noted", "thinking"}
+)
+
+
+def agent_rows(standings: Standings) -> list[ExportRow]:
+    """Return a row for each agent: the columns of `COLUMNS`, and those of the ends of intervals."""
+    return [_flat(row) for row in standings.rows]
+
+
+def _flat(row: AgentRow) -> ExportRow:
+    flat: ExportRow = {"place": row.place, "agent": row.agent}
+    for name, value in row.values.items():
+        parts = PARTS.get(COLUMNS[name].form, ())
+        for part in parts:
+            column = name if part == "value" else f"{name}_{part}"
+            flat[column] = None if value is None else getattr(value, part)
+        if not parts:
+            flat[name] = value
+    return flat
+
+
+def match_rows(records: Iterable[MatchRecord]) -> list[ExportRow]:
+    """Return a row for each seat of each match, and a single one for a void match without seats.
+
+    Args:
+        records: all of them, including void attempts.
+    """
+    rows = []
+    for record in records:
+        match = {name: getattr(record, name) for name in _MATCH}
+        match["match_turns"] = match.pop("turns")
+        if not record.seats:
+            rows.append({**match, "seat": None, **dict.fromkeys(_SEAT)})
+        for number, seat in enumerate(record.seats):
+            rows.append({**match, "seat": number, **{name: getattr(seat, name) for name in _SEAT}})
+    return rows
+
+
+def _csv(rows: Sequence[ExportRow]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _json(rows: Sequence[ExportRow]) -> bytes:
+    return json.dumps(rows, indent=2).encode() + b"\n"
+
+
+def _parquet(rows: Sequence[ExportRow]) -> bytes:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        what = "Parquet needs pyarrow: pip install 'flagfall[parquet]'; or use csv or json"
+        raise UsageError(what) from None
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pylist(list(rows)), sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+FILE_FORMATS: Final[Mapping[str, Callable[[Sequence[ExportRow]], bytes]]] = MappingProxyType(
+    {"csv": _csv, "json": _json, "parquet": _parquet}
+)
+"""Writers of rows, by the name of the file format."""
+
+
+def check_format(form: str) -> None:
+    """Check beforehand that rows can be written in a file format.
+
+    Args:
+        form: a key of `FILE_FORMATS`.
+
+    Raises:
+        UsageError: a library that it needs is not installed.
+    """
+    FILE_FORMATS[form]([])
+
+
+def export(rows: Sequence[ExportRow], form: str) -> bytes:
+    """Return rows as the content of a file.
+
+    Args:
+        rows: all with the same columns.
+        form: a key of `FILE_FORMATS`.
+
+    Raises:
+        UsageError: a library that it needs is not installed.
+    """
+    return FILE_FORMATS[form](rows)

@@ -9,8 +9,6 @@ again.
 
 from __future__ import annotations
 
-__all__ = ["Store", "StoredPlan", "holds_tournament"]
-
 import json
 import math
 import os
@@ -27,19 +25,23 @@ import attrs
 import msgspec
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.kernel.seeding import MAX_SEED
-from flagfall.tournament.blocks.columns import columns_of_blocks, has_fixed_schedule
-from flagfall.tournament.blocks.table import BlockWriter, read_blocks
-from flagfall.tournament.checking import misfit
+from flagfall.kernel.outcomes import MAX_SEED
+from flagfall.tournament.blocks import BlockWriter, columns_of_blocks, has_fixed_schedule, misfit, read_blocks
 from flagfall.tournament.columns import ResultColumns
-from flagfall.tournament.database import DAMAGES, DamagedStore, OpenedToRead, open_to_write
+from flagfall.tournament.database import (
+    DAMAGES,
+    DamagedStore,
+    NotedSum,
+    OpenedToRead,
+    open_to_write,
+    put_noted,
+    read_noted,
+    stored_sums,
+)
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.noted import NotedSum, put_noted, read_noted, stored_sums
-from flagfall.tournament.plan.fingerprint import changes, plan_facts, plan_of_facts
-from flagfall.tournament.plan.former_presets import as_begun
-from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
+from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts
+from flagfall.tournament.records import MAX_BUCKET, MAX_TURNS, MatchRecord, SeatRecord
 
 _MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
 _SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "noted")
@@ -89,7 +91,6 @@ class StoredPlan:
     Attributes:
         text: content of the plan file.
         folder: folder in which its relative paths start.
-        name: name of the tournament.
         seed: root of all random choices.
         facts: see `plan_facts`.
     """
@@ -113,7 +114,6 @@ class Store:
     """Database of a tournament.
 
     Args:
-        folder: the folder of the tournament.
         mode: `make` creates a missing database, `read` only reads.
         durable: every match is on disk when `put` returns.
 
@@ -147,7 +147,6 @@ class Store:
         """Store the plan of a new tournament.
 
         Args:
-            plan: the plan of the tournament.
             folder: folder in which relative paths in its text start.
 
         Raises:
@@ -190,7 +189,7 @@ class Store:
         return plan
 
     def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
-        """Return a plan as the tournament began with it; see `flagfall.tournament.plan.former_presets`.
+        """Return a plan as the tournament began with it; see `flagfall.tournament.plan.fingerprint`.
 
         Args:
             plan: to resume with.
@@ -286,9 +285,6 @@ class Store:
 
     def columns(self, plan: TournamentPlan) -> ResultColumns | None:
         """Return the matches that count as columns, checked against a plan.
-
-        Args:
-            plan: the plan of the tournament.
 
         Returns:
             The columns; `None` if they have to be made from the records: of small tournaments, of those whose
@@ -390,7 +386,6 @@ class Store:
         """Check records against a plan.
 
         Args:
-            plan: the plan of the tournament.
             records: the records of matches that count, by id.
 
         Raises:
@@ -416,7 +411,6 @@ class Store:
 
         Args:
             query: a statement of this package, see `flagfall.tournament.excerpts`.
-            values: of its parameters.
 
         Raises:
             DamagedStore: the database cannot be read.
@@ -493,9 +487,6 @@ def _machine() -> str:
 
 def holds_tournament(folder: Path) -> bool:
     """Return whether a folder holds the database of a tournament.
-
-    Args:
-        folder: any path.
 
     Raises:
         UsageError: the folder cannot be read.

@@ -6,27 +6,191 @@ style sheet. Pages stand in a frame without access to the notebook.
 
 from __future__ import annotations
 
-__all__ = ["Shown", "show"]
-
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.safe_values import safe_repr
-from flagfall.terminal_text import counted
+from flagfall.texts import counted, one_line, sanitize_terminal
 from flagfall.tournament.standings import Standings
+from flagfall.tournament.stats.intervals import Interval
+from flagfall.tournament.tables import Column, shown_columns
 from flagfall.viewer.replay.page import replay_page
-from flagfall.viewer.report.data import report_data
-from flagfall.viewer.report.page import report_page
+from flagfall.viewer.report.data import report_data, report_page
 from flagfall.viewer.report.source import open_source
-from flagfall.viewer.tables import match_table, standings_table
 
 if TYPE_CHECKING:
     import os
+
+
+# Static HTML tables of results, for places that accept no script and no style sheet. Pure.
+#
+# Colours follow the page around the table, which may be light or dark.
+
+MAX_ROWS: Final = 200
+MAX_NAME_CHARS: Final = 80
+MAX_STDERR_CHARS: Final = 4000
+
+_CELL: Final = "padding:0.25em 0.7em;border-bottom:1px solid rgba(128,128,128,0.3);white-space:nowrap"
+_NUMBER: Final = f"{_CELL};text-align:right;font-variant-numeric:tabular-nums"
+_WIDTH, _HEIGHT = 140, 16
+_BLUE: Final = "#3d8ac0"
+"""Colour of intervals; it can be seen on light and on dark pages."""
+
+_UNITS: Final = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
+
+
+def match_table(result: MatchResult) -> str:
+    """Return the result of a match as HTML."""
+    seats = _table(
+        ("Agent", "Disqualified", "Reward", "Turns", "Late", "Illegal", "Think time", "Longest turn"),
+        [
+            (
+                _text(seat.agent),
+                _text(seat.disqualified or "no"),
+                _number(seat.stats.reward),
+                _number(seat.stats.turns),
+                _number(seat.stats.late),
+                _number(seat.stats.illegal),
+                _duration(seat.stats.think_ns),
+                _duration(seat.stats.think_max_ns),
+            )
+            for seat in result.seats
+        ],
+        words=2,
+    )
+    tasks = _table(
+        ("Task", "Played", "Solved", "Failed", "Steps", "Reward"),
+        [
+            (
+                _text(task.task),
+                *map(_number, (task.played, task.solved, task.failed, task.steps, task.reward)),
+            )
+            for task in result.tasks
+        ],
+        words=1,
+    )
+    errors = "".join(
+        f"<details><summary>{_text(seat.agent)}: end of the standard error</summary>"
+        f'<pre style="white-space:pre-wrap">{_lines(seat.detail or seat.stderr_tail)}</pre></details>'
+        for seat in result.seats
+        if seat.detail or seat.stderr_tail
+    )
+    head = f"{_text(result.reason)}: {counted(result.turns, 'turn')} in {_duration(result.elapsed_ns)}"
+    return f"<div><p><b>Match</b> {head}</p>{seats}{tasks}{errors}</div>"
+
+
+def standings_table(standings: Standings) -> str:
+    """Return standings as HTML."""
+    rows = standings.rows[:MAX_ROWS]
+    columns = [
+        column
+        for column in shown_columns("pages", standings.drawn)
+        if any(row.values[column.key] is not None for row in rows)
+    ]
+    drawn = [interval for row in rows if (interval := row.values[standings.drawn]) is not None]
+    ends = [end for one in drawn for end in (one.value, one.low, one.high) if end is not None]
+    table = _table(
+        ("#", "Agent", "Interval", *(column.label for column in columns)),
+        [
+            (
+                str(row.place),
+                _text(row.agent),
+                _drawing(row.values[standings.drawn], min(ends, default=0.0), max(ends, default=1.0)),
+                *(_cell(column, row.values[column.key]) for column in columns),
+            )
+            for row in rows
+        ],
+        words=3,
+    )
+    notes = [*standings.notes]
+    if len(standings.rows) > len(rows):
+        notes.append(f"the first {len(rows)} of {len(standings.rows)} agents")
+    title = "Standings" if standings.over else "Standings so far"
+    lines = "".join(f"<p><small>{_text(note, 1000)}</small></p>" for note in notes)
+    return f"<div><p><b>{title}</b></p>{table}{lines}</div>"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int) -> str:
+    """Return a table of cells that are HTML already; the columns after some for words hold numbers."""
+
+    def style(place: int) -> str:
+        return _CELL + ";text-align:left" if place < words else _NUMBER
+
+    head = "".join(
+        f'<th scope="col" style="{style(place)}">{escape(text)}</th>' for place, text in enumerate(heads)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td style="{style(place)}">{cell}</td>' for place, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        '<div style="overflow-x:auto" tabindex="0"><table style="border-collapse:collapse;background:none">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _drawing(interval: Interval | None, low: float, high: float) -> str:
+    if interval is None:
+        return ""
+
+    def x(value: float) -> float:
+        return round(5 + (value - low) / ((high - low) or 1.0) * (_WIDTH - 10), 1)
+
+    middle = _HEIGHT / 2
+    span = ""
+    if interval.low is not None and interval.high is not None:
+        span = (
+            f'<line x1="{x(interval.low)}" x2="{x(interval.high)}" y1="{middle}" y2="{middle}"'
+            f' stroke="{_BLUE}" stroke-width="4" stroke-opacity="0.45" stroke-linecap="round"/>'
+        )
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" aria-hidden="true">{span}'
+        f'<circle cx="{x(interval.value)}" cy="{middle}" r="4" fill="{_BLUE}"/></svg>'
+    )
+
+
+def _cell(column: Column, value: Any) -> str:
+    if value is None:
+        return ""
+    if column.form == "duration":
+        return _duration(value)
+    places = column.decimals
+    if column.form == "spread":
+        return f"{value.mu:z,.{places}f} ± {value.sigma:,.{places}f}"
+    if column.form != "interval":
+        return _number(value)
+    text = f"{value.value:z,.{places}f}"
+    if value.low is None or value.high is None:
+        return text
+    return f"{text} [{value.low:z,.{places}f}, {value.high:z,.{places}f}]"
+
+
+def _text(text: str, most: int = MAX_NAME_CHARS) -> str:
+    return f"<bdi>{escape(one_line(text, most))}</bdi>"
+
+
+def _lines(text: str) -> str:
+    return escape(sanitize_terminal(text[-MAX_STDERR_CHARS:]))
+
+
+def _number(value: Any) -> str:
+    return escape(f"{value:z,.0f}" if value == int(value) else f"{value:z,.3f}")
+
+
+def _duration(ns: float) -> str:
+    for unit, size in _UNITS:
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
+    return f"{ns:.0f} ns"
+
 
 DEFAULT_HEIGHT: Final = 720
 """Height of a page in pixels: most of a window."""
@@ -40,7 +204,6 @@ class Shown:
 
     Attributes:
         text: description where HTML is not displayed.
-        html: fragment of HTML.
     """
 
     text: str

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from flagfall.agents.hosts.command import CommandHost
+from flagfall.agents.hosts.process import CommandHost
 from flagfall.playing import run
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import flagfall
-from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.registry import HOSTS, HostEntry
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.spec import SCHEMES, AgentScheme
 
 BOT = Path(__file__).parents[2] / "examples/wire/bot.py"
@@ -22,8 +22,8 @@ BOT = Path(__file__).parents[2] / "examples/wire/bot.py"
 HOST_FILE = """
 import sys
 
-from flagfall.agents.hosts.command import CommandHost
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.process import CommandHost
+from flagfall.agents.hosts.this_process import LoopHost
 
 
 class ConstantHost(LoopHost):
@@ -67,7 +67,9 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     imports = "from flagfall.agents.hosts.extra import ConstantHost, ScriptHost\n"
     text = registry.read_text()
     registry.write_text(
-        text.replace("from flagfall.agents.hosts.human", f"{imports}from flagfall.agents.hosts.human")
+        text.replace(
+            "from flagfall.agents.hosts.this_process", f"{imports}from flagfall.agents.hosts.this_process"
+        )
     )
     return folder
 

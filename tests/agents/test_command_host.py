@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from flagfall.agents.hosts.command import CommandHost
+from flagfall.agents.hosts.process import CommandHost
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.spec import agent_name

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents.human.half_blocks import fitted, half_block_runs
+from flagfall.agents.human.key_console import fitted, half_block_runs
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 

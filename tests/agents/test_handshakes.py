@@ -7,7 +7,7 @@ import socket
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from flagfall.agents.connections.handshakes import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes, is_hung_up
+from flagfall.agents.admission import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes, is_hung_up
 
 FLOOD = ("10.0.0.1", 1)
 

@@ -18,9 +18,8 @@ import pytest
 import trio
 
 import flagfall
-from flagfall.agents.hosts.command import CommandHost
-from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.hosts.process import CommandHost, ProcessHost
+from flagfall.agents.hosts.this_process import ThreadHost
 from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervised import STDERR_BYTES
 from flagfall.agents.process.supervisor import descendants

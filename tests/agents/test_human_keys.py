@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flagfall.agents.human.keys import frame_of
-from flagfall.agents.human.registry import HUMANS
+from flagfall.agents.registry import HUMANS
 from flagfall.errors import AgentFault, UsageError
 from tests.agents.terminal import Terminal, open_terminal
 
@@ -18,7 +18,7 @@ PROGRAM = """
 import numpy as np
 import trio
 from gymnasium.spaces import Box, Discrete
-from flagfall.agents.human.registry import HUMANS
+from flagfall.agents.registry import HUMANS
 from flagfall.kernel.roles import StepResult
 from flagfall.playing import play
 from flagfall.tasks.task import Task

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.human.line_console import MAX_LINE_BYTES, LineConsole, LineInput
+from flagfall.agents.human.dialogue import MAX_LINE_BYTES, LineConsole, LineInput
 from flagfall.agents.human.player import HaltOnDotHuman, Human, HumanAgent, ImmediateHuman
-from flagfall.agents.human.registry import HUMANS
+from flagfall.agents.registry import HUMANS
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.timing import VirtualClock
 from tests.fakes import Played, play_here

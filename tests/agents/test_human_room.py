@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flagfall.agents.human.langroom import ROOM_KEYS, RoomHuman
-from flagfall.agents.human.registry import HUMANS
+from flagfall.agents.human.keys import ROOM_KEYS, RoomHuman
+from flagfall.agents.registry import HUMANS
 from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS
 from flagfall.errors import AgentFault, UsageError
-from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.journal.reader import read_journal
 from flagfall.tasks.langroom.rules import MOVES
 from tests.agents.terminal import Terminal, open_terminal
 

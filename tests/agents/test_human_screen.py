@@ -10,14 +10,14 @@ import pytest
 
 from flagfall.agents.human.dialogue import TAPE_STEPS, Tape
 from flagfall.agents.human.full_screen import score
-from flagfall.agents.human.registry import HUMANS
+from flagfall.agents.registry import HUMANS
 from flagfall.errors import UsageError
 from tests.agents.terminal import Terminal, open_terminal
 
 PROGRAM = """
 import sys
 import trio
-from flagfall.agents.human.registry import HUMANS
+from flagfall.agents.registry import HUMANS
 from flagfall.playing import play
 from flagfall.tasks.commai.byte_task import ByteTask
 

@@ -17,13 +17,13 @@ import pytest
 from gymnasium import spaces
 
 from flagfall import Journal, read_journal
-from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.samples.language_model import LanguageModel
-from flagfall.agents.samples.llm.dialogue import MAX_CHARS, Dialogue, Listener
-from flagfall.agents.samples.llm.options import KEY, MODEL, URL, Endpoint, ModelOptions
+from flagfall.agents.samples.llm.conversation import MAX_CHARS, Dialogue, Listener
+from flagfall.agents.samples.llm.endpoint import KEY, MODEL, URL, Endpoint, ModelOptions
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.kernel.notes import LEFT_OUT

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.agents.learner.agent import LearningAgent
+from flagfall.agents.learner.agent import Ear, LearningAgent, TurnRule, fit
+from flagfall.agents.learner.answers import Relations, relate
 from flagfall.agents.learner.programs import ProgramLibrary, Sentence
-from flagfall.agents.learner.relations import Relations, relate
-from flagfall.agents.learner.turn_taking import Ear, TurnRule, fit
 from flagfall.agents.samples.basic import RandomAgent
 from flagfall.cli import main
 from flagfall.cli.commands.curriculum import teach

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.connections.handshakes import MAX_HANDSHAKES
-from flagfall.agents.connections.listening import open_series
+from flagfall.agents.admission import MAX_HANDSHAKES
+from flagfall.agents.listening import open_series
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from tests.agents.test_zmtp import GREETING, READY

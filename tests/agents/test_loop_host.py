@@ -14,10 +14,10 @@ import pytest
 import trio
 
 import flagfall
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.errors import HostFault, UsageError
 from flagfall.timing import MS, NEVER_NS, VirtualClock
-from flagfall.timing.cpu_clock import StepClock
+from flagfall.timing.clocks import StepClock
 from tests.fakes import CountTask, Played, Sleeper, TogetherTask, play, play_here
 
 

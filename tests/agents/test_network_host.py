@@ -18,11 +18,11 @@ import pytest
 import trio
 import trustme
 
-from flagfall.agents.connections import admission
-from flagfall.agents.connections.handshakes import MAX_HANDSHAKES
-from flagfall.agents.connections.listening import open_series
+from flagfall.agents import admission
+from flagfall.agents.admission import MAX_HANDSHAKES
 from flagfall.agents.hosts.network import MAX_UNSOLICITED, NetworkHost
 from flagfall.agents.hosts.registry import host_agent
+from flagfall.agents.listening import open_series
 from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.wire.client import ServerAddress, connect_and_play
 from flagfall.agents.wire.messages import Failed

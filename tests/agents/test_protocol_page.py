@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from flagfall.agents.connections import handshakes
-from flagfall.agents.connections.admission import MAX_WAITING
+from flagfall.agents import admission as handshakes
+from flagfall.agents.admission import MAX_WAITING
 from flagfall.agents.hosts import network
 from flagfall.agents.wire import admission, client, messages, websocket
 from flagfall.agents.wire import session as wire_session

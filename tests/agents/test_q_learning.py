@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.agents.samples.basic import RandomAgent
-from flagfall.agents.samples.q_learning import GAME_ACTIONS, QLearningAgent
+from flagfall.agents.samples.basic import GAME_ACTIONS, QLearningAgent, RandomAgent
 from flagfall.events import TaskEnded
 from flagfall.kernel.hosting import Briefing
 from flagfall.playing import run

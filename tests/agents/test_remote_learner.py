@@ -19,8 +19,7 @@ import trio
 
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.zmq.host import MAX_DROPPED, RemoteLearnerHost, _LearnerSession
-from flagfall.agents.zmq.messages import BadReply, read_reply, reward_text, token_text
-from flagfall.agents.zmq.pair_socket import LearnerConnection
+from flagfall.agents.zmq.pair_socket import BadReply, LearnerConnection, read_reply, reward_text, token_text
 from flagfall.agents.zmq.zmtp import message
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded

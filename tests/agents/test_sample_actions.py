@@ -1,7 +1,7 @@
 import pytest
 
 from flagfall import run
-from flagfall.agents.samples.q_learning import action_count
+from flagfall.agents.samples.basic import action_count
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.spaces import Spaces
 

@@ -18,10 +18,9 @@ import trio
 
 from flagfall.agents.hosts.process import ProcessHost
 from flagfall.agents.process import sandbox
-from flagfall.agents.process.isolation import Isolation, IsolationKind
-from flagfall.agents.process.limits import Limits
-from flagfall.agents.process.seccomp import compile_filter, is_supported
-from flagfall.agents.process.visible import (
+from flagfall.agents.process.isolation import (
+    Isolation,
+    IsolationKind,
     code_of,
     code_of_command,
     code_of_spec,
@@ -29,6 +28,8 @@ from flagfall.agents.process.visible import (
     refuse_unreadable,
     show_hint,
 )
+from flagfall.agents.process.limits import Limits
+from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.errors import UsageError
 from tests.agents.test_isolation import ran
 from tests.fakes import CountTask, play_here

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from flagfall.agents.samples.basic import RandomAgent
-from flagfall.agents.samples.space_sampler import sample
+from flagfall.agents.samples.basic import RandomAgent, sample
 from flagfall.kernel.spaces import describe_space
 from flagfall.playing import run
 from flagfall.tasks.adapters.space_values import contains

@@ -31,7 +31,7 @@ from flagfall.agents.wire.messages import (
 )
 from flagfall.errors import AgentFault
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.channels.envelope import LateNotice
+from flagfall.kernel.channels.turn_channel import LateNotice
 from flagfall.kernel.spaces import Spaces
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)

@@ -20,7 +20,7 @@ from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.cli import main
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded
-from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.journal.reader import read_journal
 from tests.command_line import Ended, call_main
 
 PATIENCE_SECONDS: Final = 90.0

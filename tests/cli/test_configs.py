@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.tasks.commai.vocabulary import default_vocabulary
+from flagfall.tasks.commai.words import default_vocabulary
 from tests.round1_config import TYPES, challenge
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
@@ -19,7 +19,7 @@ from tests.conformance.round1_checker import check  # it looks for the files bes
 
 PYTHON = """
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.scheduler_text import ConsecutiveTaskScheduler
+from flagfall.tasks.schedulers import ConsecutiveTaskScheduler
 
 def create_tasks():
     return ConsecutiveTaskScheduler([make_task("micro1"), make_task("micro4")], success_threshold=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flagfall.events import MatchStarted, TurnPlayed
-from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.journal.reader import read_journal
 
 FOUR = "--task pettingzoo:classic/connect_four_v3"
 

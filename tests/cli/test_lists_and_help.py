@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.agents.samples.registry import SAMPLES
+from flagfall.agents.registry import SAMPLES
 from flagfall.cli import COMMANDS, full_app
 from flagfall.tasks.catalog import task_ids
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from flagfall.agents.process.supervised import STDERR_BYTES
-from flagfall.cli.runs.preflight import check_agents
+from flagfall.cli.runs.task_options import check_agents
 from flagfall.errors import UsageError
 
 

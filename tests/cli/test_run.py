@@ -10,9 +10,8 @@ from gymnasium.spaces import Discrete
 
 from flagfall import run
 from flagfall.events import MatchStarted
-from flagfall.kernel.outcomes import StepResult
-from flagfall.kernel.seeding import derive_seed
-from flagfall.recording.journal.writer import read_journal
+from flagfall.kernel.outcomes import StepResult, derive_seed
+from flagfall.recording.journal.reader import read_journal
 from flagfall.tasks import catalog
 from flagfall.tasks.task import Task
 

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from flagfall.cli.console.output import number
-from flagfall.cli.tournaments.standings import _interval
+from flagfall.cli.tournaments.results import _interval
 from flagfall.tasks.configs.files import SHIPPED
 from flagfall.tournament.plan.parser import PLANS
 from flagfall.tournament.stats.intervals import Interval

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal
 import attrs
 import pytest
 
-from flagfall.configfile.converter import Bounds, Count, Parsed, Texts, structure
+from flagfall.configfile.converter import Bounds, Count, Parsed, Problems, Texts, structure
 from flagfall.configfile.files import read_json, read_toml
-from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError
 from flagfall.timing.durations import parse_duration
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from flagfall.configfile.json_positions import JsonPositions
+from flagfall.configfile.files import JsonPositions
 
 TEXT = """\
 {

@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from flagfall.configfile.toml_positions import TomlPositions
+from flagfall.configfile.files import TomlPositions
 
 TEXT = '''\
 title = "a"

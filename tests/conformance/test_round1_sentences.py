@@ -16,12 +16,10 @@ import pytest
 
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG, MICRO_TASKS, make_catalog
-from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.limits import MicroRules
+from flagfall.tasks.commai.micro.engine import MicroRules, MicroTask
 from flagfall.tasks.commai.micro.sentences import SentenceQuestions
-from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES
-from flagfall.tasks.commai.mini.task import MiniTask
-from flagfall.tasks.commai.vocabulary import parse_vocabulary
+from flagfall.tasks.commai.mini.task import MINI_EXAMPLES, MiniTask
+from flagfall.tasks.commai.words import parse_vocabulary
 from tests.conformance.round1_agents import AGENTS, Pupil, Record, Records, Silent, match, transcript
 from tests.conformance.round1_checker import check
 from tests.conformance.round1_mini import MINI_TASKS, read_question

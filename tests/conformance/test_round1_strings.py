@@ -20,10 +20,8 @@ from typing import Any
 
 import pytest
 
-from flagfall.tasks.commai.mini.description_strings import right_string, wrong_string
-from flagfall.tasks.commai.mini.descriptions import Description
-from flagfall.tasks.commai.mini.examples import MINI_EXAMPLES, MINI_SETS, WarmUp, make_example
-from flagfall.tasks.commai.mini.task import Example
+from flagfall.tasks.commai.mini.descriptions import Description, right_string, wrong_string
+from flagfall.tasks.commai.mini.task import MINI_EXAMPLES, MINI_SETS, Example, WarmUp, make_example
 from tests.conformance.round1_mini import KINDS, draw_instance
 from tests.conformance.round1_strings import (
     FOREIGN,

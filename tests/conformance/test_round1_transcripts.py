@@ -18,8 +18,7 @@ import pytest
 
 from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.limits import MicroRules
+from flagfall.tasks.commai.micro.engine import MicroRules, MicroTask
 from tests.conformance.round1_agents import (
     AGENTS,
     Noisy,

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.tasks.vgdl.definition import AVATAR, GameDefinition, LevelDefinition
-from flagfall.tasks.vgdl.language.errors import GameError
 from flagfall.tasks.vgdl.language.game_parser import load_game, read_game
 from flagfall.tasks.vgdl.language.level_parser import load_level, read_level
-from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.values import GameError
 
 DATA = Path(__file__).parents[2].parent / "shared/data/gvgai"
 GAMES = sorted(path for path in (DATA / "games").glob("*.txt") if "_lvl" not in path.name)
@@ -78,7 +78,7 @@ def test_what_public_games_have_that_is_tolerated():
     ]
 
 
-@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.errors.CutShortWarning")
+@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.values.CutShortWarning")
 @given(st.data())
 @settings(max_examples=100, deadline=None)
 def test_damaged_games_and_levels_are_read_or_clearly_refused(data: st.DataObject):

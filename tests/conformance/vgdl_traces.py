@@ -19,10 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.cycle import advance, start
+from flagfall.tasks.vgdl.engine.serialization import changes, snapshot
 from flagfall.tasks.vgdl.engine.state.play import Play
-from flagfall.tasks.vgdl.engine.trace_snapshot import changes, snapshot
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
 

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 import flagfall.environments
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.game_files import game_ids
+from flagfall.tasks.vgdl.task_id import game_ids
 
 
 @pytest.mark.parametrize(

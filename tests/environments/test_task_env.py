@@ -16,19 +16,17 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 import flagfall.environments
 from examples.grid_goals import GridWorld, ReachFlag
 from flagfall import read_journal
-from flagfall.environments.commai_env import SHOWN_STEPS, CommAIEnv, Dialogue
-from flagfall.environments.gymnasium_env import TaskEnv, own_copy
+from flagfall.environments.gymnasium_env import SHOWN_STEPS, CommAIEnv, Dialogue, TaskEnv, own_copy
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.playing import run
 from flagfall.tasks import StepResult, Task
 from flagfall.tasks.adapters.gymnasium import GymnasiumTask
+from flagfall.tasks.building import CurriculumTask
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.configs import config_of
-from flagfall.tasks.curriculum_task import CurriculumTask
-from flagfall.tasks.scheduler_text import parse_policy
-from flagfall.tasks.schedulers import SequentialTaskScheduler
+from flagfall.tasks.schedulers import SequentialTaskScheduler, parse_policy
 from flagfall.testing import check_task
 
 COMMAI = "flagfall/CommAI-v0"

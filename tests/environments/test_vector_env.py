@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 import flagfall.environments  # noqa: F401 - registers the ids
 from flagfall.environments.langroom_env import LangRoomVectorEnv
 from flagfall.environments.process_vector_env import ProcessVectorEnv, make_process_vec
-from flagfall.environments.vector.infos import NotUniform, as_columns, join
+from flagfall.environments.vector.layout import NotUniform, as_columns, join
 from flagfall.environments.vector.memory import LENT_BUFFERS, SharedMemory, memory_file
 from flagfall.errors import HostFault, UsageError
 from tests.vector_envs import Trouble, Uneven

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from flagfall.environments.vgdl_env import VgdlEnv
+from flagfall.environments.gymnasium_env import VgdlEnv
 from flagfall.errors import UsageError
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.vgdl.game_files import game_ids
-from flagfall.tasks.vgdl.task_id import OBSERVATIONS
-from flagfall.tasks.vgdl.views.state_observation import StateObservation
+from flagfall.tasks.vgdl.task_id import OBSERVATIONS, game_ids
+from flagfall.tasks.vgdl.views.observer import StateObservation
 
 GAME = game_ids()[0]
 

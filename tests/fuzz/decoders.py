@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import trio
 
-from flagfall.agents.samples.llm.answers import InvalidAnswer, read_move, read_speech
+from flagfall.agents.samples.llm.conversation import InvalidAnswer, read_move, read_speech
 from flagfall.agents.samples.llm.endpoint import Failure, read_completion
 from flagfall.agents.wire.messages import (
     Answer,
@@ -31,16 +31,14 @@ from flagfall.agents.wire.messages import (
     encode,
 )
 from flagfall.agents.wire.websocket import WebSocketStream
-from flagfall.agents.zmq.messages import read_reply
+from flagfall.agents.zmq.pair_socket import read_reply
 from flagfall.agents.zmq.zmtp import ZmtpError, ZmtpPeer
 from flagfall.errors import AgentFault, UsageError
-from flagfall.gvgai.protocol.framing import ClientProtocol, ServerProtocol
-from flagfall.gvgai.protocol.keywords import Overspent, read_action, read_choice
-from flagfall.gvgai.protocol.state_decoder import read_state
+from flagfall.gvgai.protocol import ClientProtocol, Overspent, ServerProtocol, read_action, read_choice
+from flagfall.gvgai.states import read_state
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
 from flagfall.kernel.channels.codecs import BitDecoder, CodecError, bits_to_text
-from flagfall.kernel.channels.framing import NEED_MORE, FrameError, Framer, frame
-from flagfall.kernel.channels.lines import LineError, LineReader
+from flagfall.kernel.channels.framing import NEED_MORE, FrameError, Framer, LineError, LineReader, frame
 from flagfall.kernel.channels.pipes import FramedStream
 from flagfall.playing import run
 from flagfall.recording.journal.format import decode_events, schema_of

@@ -6,22 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.gvgai.protocol.framing import (
+from flagfall.gvgai.protocol import (
+    END_WORDS,
     MAX_DROPPED,
     MAX_REPLY_BYTES,
     ClientProtocol,
     Message,
-    ServerProtocol,
-)
-from flagfall.gvgai.protocol.keywords import (
-    END_WORDS,
     Overspent,
+    ServerProtocol,
     action_word,
     choice_word,
     read_action,
     read_choice,
 )
-from flagfall.kernel.channels.lines import LineError, LineReader
+from flagfall.kernel.channels.framing import LineError, LineReader
 from flagfall.tasks.vgdl.learning_track import END_OF_ROUND
 
 

@@ -17,8 +17,7 @@ import trio
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, SeatReady, TaskEnded
-from flagfall.gvgai.game_numbers import GAMES, game_file, game_number
-from flagfall.gvgai.original_output import OriginalOutput
+from flagfall.gvgai.original_output import GAMES, OriginalOutput, game_file, game_number
 from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup

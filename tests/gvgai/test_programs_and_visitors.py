@@ -21,9 +21,9 @@ from flagfall.cli import main
 from flagfall.errors import HostFault, UsageError
 from flagfall.gvgai.client import ClientReport, play_remote
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
-from flagfall.gvgai.protocol.state_decoder import read_state
 from flagfall.gvgai.server import TrackServer
-from flagfall.kernel.channels.lines import LineError
+from flagfall.gvgai.states import read_state
+from flagfall.kernel.channels.framing import LineError
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tasks.vgdl.views.observer import Observer

@@ -20,7 +20,7 @@ import attrs
 import pytest
 import trio
 
-from flagfall.agents.connections.addresses import LOOPBACK, try_port
+from flagfall.agents.admission import LOOPBACK, try_port
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, NO_ISOLATION, Isolation
 from flagfall.agents.process.limits import Limits

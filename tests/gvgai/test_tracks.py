@@ -17,14 +17,14 @@ import trio
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
-from flagfall.gvgai.state_decorator import with_state_observation
+from flagfall.gvgai.sample_players import with_state_observation
 from flagfall.gvgai.track_statistics import TrackSink
-from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.journal.reader import read_journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
-from flagfall.tasks.vgdl.views.state_observation import StateObservation
+from flagfall.tasks.vgdl.views.observer import StateObservation
 from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.durations import MINUTE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.kernel.channels.envelope import LateNotice
+from flagfall.kernel.channels.turn_channel import LateNotice
 from flagfall.timing import MS, S
 from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play, play_here
 

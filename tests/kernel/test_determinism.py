@@ -11,7 +11,7 @@ import trio
 
 from flagfall.agents.samples.basic import MemorizingAgent, RandomAgent
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import parse_policy
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
     CountTask,

@@ -15,7 +15,8 @@ import flagfall
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import MatchResult, StepResult
-from flagfall.recording.journal.writer import Journal, read_journal
+from flagfall.recording.journal.reader import read_journal
+from flagfall.recording.journal.writer import Journal
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import (
     ActorTask,

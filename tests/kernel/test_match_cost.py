@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import parse_policy
 from flagfall.timing import TimeControl, VirtualClock
 from tests.fakes import ActorTask, CountTask, ListScheduler, play, play_here, shuffled_tasks
 

@@ -21,11 +21,10 @@ import trio
 from flagfall.events import ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.channels.turn_channel import TurnChannel
 from flagfall.kernel.dispatcher import EventDispatcher
-from flagfall.kernel.referee.pace import Pace
-from flagfall.kernel.referee.ports import RefereeState
 from flagfall.kernel.referee.state_machine import Referee
-from flagfall.kernel.requests import PhaseRequest, Stop
+from flagfall.kernel.referee.task_rules import Pace, RefereeState
 from flagfall.kernel.roles import complete_task
+from flagfall.kernel.script import PhaseRequest, Stop
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue

@@ -9,8 +9,7 @@ import pytest
 
 from flagfall.errors import HostFault
 from flagfall.events import Event, TurnPlayed, TurnsPlayed
-from flagfall.kernel.dispatcher import HELD_TURNS
-from flagfall.kernel.sinks import BatchSink
+from flagfall.kernel.dispatcher import HELD_TURNS, BatchSink
 from flagfall.timing import MS
 from tests.fakes import CountTask, Sleeper, TogetherTask, play
 

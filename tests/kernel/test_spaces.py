@@ -13,8 +13,7 @@ from gymnasium import spaces
 from flagfall.kernel.roles import complete_task
 from flagfall.kernel.spaces import describe_space, has_arrays, spaces_of
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.commai.bit_task import BitTask
-from flagfall.tasks.commai.wrapped_task import WrappedTask
+from flagfall.tasks.commai.wrapped_task import BitTask, WrappedTask
 from flagfall.tasks.task import Task
 from tests.fakes import CountTask, play_here
 

@@ -15,13 +15,13 @@ import pytest
 import trio
 
 from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.hosts.this_process import ThreadHost
 from flagfall.events import StallSeen
-from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
-from flagfall.timing.host_meter import HostMeter
+from flagfall.timing.heartbeat import HostMeter
 from flagfall.timing.stalls import NO_COST, StallLedger, StallMonitor
 from tests.fakes import CountTask, Played, Sleeper, TogetherTask, play_here
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import trio
 
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import StepResult
 from flagfall.recording.journal.format import BATCH_EVENTS

@@ -20,7 +20,7 @@ from flagfall.events import MatchEnded, MatchStarted, SeatDisqualified, StallSee
 from flagfall.kernel.dispatcher import HELD_TURNS
 from flagfall.recording.journal import file, writer
 from flagfall.recording.journal import format as layout
-from flagfall.recording.journal.disk_thread import disk
+from flagfall.recording.journal.file import disk
 from flagfall.recording.journal.format import BATCH_BYTES
 from flagfall.recording.journal.reader import JournalTruncated
 from flagfall.timing import VirtualClock

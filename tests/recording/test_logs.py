@@ -13,12 +13,10 @@ from structlog.stdlib import BoundLogger as StdlibBoundLogger
 
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, SeatDisqualified, TurnPlayed
-from flagfall.kernel.sinks import is_batch_sink
+from flagfall.kernel.dispatcher import is_batch_sink
 from flagfall.recording import log_sink
-from flagfall.recording.journal.digests import digest_of
-from flagfall.recording.journal.format import encode
-from flagfall.recording.log_setup import LineLogger, configure_logging
-from flagfall.recording.log_sink import MAX_WARNINGS, LogSink
+from flagfall.recording.journal.format import digest_of, encode
+from flagfall.recording.log_sink import MAX_WARNINGS, LineLogger, LogSink, configure_logging
 
 
 @pytest.fixture(autouse=True)
@@ -198,7 +196,7 @@ def test_no_value_stops_the_log_and_none_reaches_a_terminal():
 
 WRITER = """
 import sys
-from flagfall.recording.log_setup import LineLogger
+from flagfall.recording.log_sink import LineLogger
 logger = LineLogger(int(sys.argv[1]), int(sys.argv[2]))
 for _ in range(40):
     logger.info(sys.argv[3] * 20_000)

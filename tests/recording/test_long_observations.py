@@ -10,7 +10,7 @@ import flagfall
 from flagfall import read_journal
 from flagfall.events import TurnPlayed
 from flagfall.kernel.outcomes import StepResult
-from flagfall.recording.journal.digests import MAX_KEPT_BYTES, Digest, kept
+from flagfall.recording.journal.format import MAX_KEPT_BYTES, Digest, kept
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild

@@ -22,7 +22,7 @@ import zstandard
 from flagfall import read_journal
 from flagfall.events import SeatDisqualified, TurnPlayed, Verdict
 from flagfall.recording.journal.reader import JournalTruncated
-from flagfall.terminal_text import counted
+from flagfall.texts import counted
 from tests.command_line import Ended, call_main
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"

@@ -6,7 +6,7 @@ import pytest
 
 from flagfall import run
 from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.journal.reader import read_journal
 from flagfall.recording.round1_results import ResultsSink
 from flagfall.tasks.configs import load_config
 

@@ -14,11 +14,10 @@ from flagfall import playing, read_journal
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.recording.verify import Verification, verify
 from flagfall.tasks.building import rebuild
-from flagfall.tasks.commai.mini.examples import MINI_SETS, make_example
-from flagfall.tasks.commai.mini.task import MiniTask
+from flagfall.tasks.commai.mini.task import MINI_SETS, MiniTask, make_example
 from flagfall.tasks.configs import Config, change_config, config_of, parse_config
-from flagfall.tasks.rule_revisions import REVISIONS
 from flagfall.tasks.schedulers import SequentialTaskScheduler
+from flagfall.tasks.task import REVISIONS
 
 CHANGED = """
 [scheduler]

@@ -2,15 +2,15 @@ import pytest
 import trio
 
 from flagfall import Journal, read_journal
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.samples.basic import MemorizingAgent
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event
 from flagfall.kernel.match import play_match
-from flagfall.recording.transcript import transcript
+from flagfall.recording.round1_results import transcript
 from flagfall.recording.verify import verify
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import parse_policy
 from flagfall.timing import TimeControl, VirtualClock
 
 

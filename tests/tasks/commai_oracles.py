@@ -10,10 +10,10 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flagfall.tasks.commai.grid_world import DIRECTIONS, GridWorld
-from flagfall.tasks.commai.original.baskets import BASKETS
-from flagfall.tasks.commai.original.guessing import GUESSING
-from flagfall.tasks.commai.phrases import ITALIAN_NUMBERS, NUMBERS
+from flagfall.tasks.commai.original.objects import BASKETS
+from flagfall.tasks.commai.original.repetition import GUESSING
+from flagfall.tasks.commai.words import ITALIAN_NUMBERS, NUMBERS
+from flagfall.tasks.commai.world import DIRECTIONS, GridWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

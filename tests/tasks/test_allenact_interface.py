@@ -29,9 +29,9 @@ from examples.grid_goals import (
 )
 from flagfall import read_journal
 from flagfall.agents.samples.basic import RandomAgent
+from flagfall.code_loader import module_aliases
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded
-from flagfall.module_aliases import module_aliases
 from flagfall.playing import run
 from flagfall.recording.verify import verify
 from flagfall.tasks import (

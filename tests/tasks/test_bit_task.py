@@ -18,13 +18,11 @@ from flagfall.kernel.channels.codecs import SILENCE, bits_to_text, text_to_bits
 from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.roles import is_task
 from flagfall.kernel.script import run_plain
-from flagfall.tasks.commai.bit_task import BitTask
 from flagfall.tasks.commai.byte_task import ByteTask
+from flagfall.tasks.commai.catalog import COMMAI_CATALOG
 from flagfall.tasks.commai.conversation import Conversation, ConversationTask, TextChannel
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
-from flagfall.tasks.commai.reward_cap import RewardCap
-from flagfall.tasks.commai.scrambling import Scrambler
-from flagfall.tasks.commai.wrapped_task import WrappedTask
+from flagfall.tasks.commai.words import Scrambler
+from flagfall.tasks.commai.wrapped_task import BitTask, RewardCap, WrappedTask
 from flagfall.tasks.schedulers import SequentialTaskScheduler
 
 if TYPE_CHECKING:

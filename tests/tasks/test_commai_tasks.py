@@ -12,12 +12,11 @@ import pytest
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.roles import is_task
+from flagfall.tasks.commai.catalog import COMMAI_CATALOG, ORIGINAL_NAMES, commai_tasks
 from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
-from flagfall.tasks.commai.grid_world import GridWorld
-from flagfall.tasks.commai.original.baskets import BASKETS, OBJECTS, owners, properties
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, ORIGINAL_NAMES, commai_tasks
-from flagfall.tasks.commai.phrases import NUMBERS, a, listed, number_forms, plural
-from flagfall.tasks.commai.scrambling import Scrambler
+from flagfall.tasks.commai.original.objects import BASKETS, OBJECTS, owners, properties
+from flagfall.tasks.commai.words import NUMBERS, Scrambler, a, listed, number_forms, plural
+from flagfall.tasks.commai.world import GridWorld
 from tests.tasks.commai_oracles import ORACLES, SILENT, world_of
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.catalog import task_ids
-from flagfall.tasks.commai.grid_world import GridWorld
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG, ORIGINAL_NAMES
-from flagfall.tasks.commai.vocabulary import default_vocabulary
+from flagfall.tasks.commai.catalog import COMMAI_CATALOG, ORIGINAL_NAMES
+from flagfall.tasks.commai.words import default_vocabulary
+from flagfall.tasks.commai.world import GridWorld
 from flagfall.tasks.configs import Config, change_config, config_of, load_config, parse_config
-from flagfall.tasks.configs.round1_names import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS
-from flagfall.tasks.configs.task_types import TASK_TYPES
+from flagfall.tasks.configs.config import TASK_TYPES
+from flagfall.tasks.configs.parser import ORIGINAL_SCHEDULERS, ORIGINAL_TASKS
 from tests.round1_config import TYPES, challenge
 
 GW = '{"gw": {"type": "worlds.grid_world.GridWorld"}}'

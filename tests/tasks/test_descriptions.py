@@ -11,9 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.tasks.commai.mini.description_strings import right_string, wrong_string
-from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description, Join, parse
-from flagfall.tasks.commai.mini.examples import MINI_SETS, make_example
+from flagfall.tasks.commai.mini.descriptions import (
+    ANYTHING,
+    Description,
+    Join,
+    parse,
+    right_string,
+    wrong_string,
+)
+from flagfall.tasks.commai.mini.task import MINI_SETS, make_example
 
 RUNS = st.text("ABC", min_size=1, max_size=3)
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import flagfall
-from flagfall.environments.pettingzoo_aec import TaskAECEnv
-from flagfall.environments.pettingzoo_env import TaskParallelEnv
+from flagfall.environments.pettingzoo_env import TaskAECEnv, TaskParallelEnv
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task

@@ -6,8 +6,7 @@ import pytest
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.catalog import make_catalog
-from flagfall.tasks.commai.grid_world import Entity, GridWorld
-from flagfall.tasks.commai.world import World
+from flagfall.tasks.commai.world import Entity, GridWorld, World
 
 
 @pytest.fixture

@@ -17,16 +17,17 @@ from flagfall.tasks.commai.byte_task import ByteTask
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.tasks.commai.micro.characters import (
     CHARACTER_TASKS,
+    FEEDBACK_TASKS,
     PUNCTUATION,
+    ROWS,
     TARGET_ALPHABET,
     echo,
+    feedback_mapping,
     hidden_letter,
     hidden_target,
     letter_mapping,
 )
-from flagfall.tasks.commai.micro.engine import MicroRow, MicroTask
-from flagfall.tasks.commai.micro.feedback import FEEDBACK_TASKS, ROWS, feedback_mapping
-from flagfall.tasks.commai.micro.limits import MicroRules
+from flagfall.tasks.commai.micro.engine import MicroRow, MicroRules, MicroTask
 from flagfall.tasks.commai.micro.questions import (
     RIGHT,
     WRONG,

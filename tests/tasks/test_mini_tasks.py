@@ -12,8 +12,7 @@ from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.commai.catalog import CATALOG, make_catalog
 from flagfall.tasks.commai.mini.descriptions import parse
-from flagfall.tasks.commai.mini.examples import MINI_SETS, WarmUp, any_of
-from flagfall.tasks.commai.mini.task import CONGRATULATIONS, Example, MiniTask
+from flagfall.tasks.commai.mini.task import CONGRATULATIONS, MINI_SETS, Example, MiniTask, WarmUp, any_of
 from flagfall.tasks.commai.world import WorldSwitch
 from flagfall.tasks.schedulers import SequentialTaskScheduler
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import SchedulerRole
-from flagfall.tasks import scheduler_text
-from flagfall.tasks.scheduler_text import (
+from flagfall.tasks import schedulers
+from flagfall.tasks.schedulers import (
     POLICIES,
     ConsecutiveTaskScheduler,
     DependenciesTaskScheduler,
@@ -335,7 +335,7 @@ def test_a_policy_takes_the_arguments_of_its_class(monkeypatch: pytest.MonkeyPat
     class Backwards(SequentialTaskScheduler):
         pass
 
-    monkeypatch.setattr(scheduler_text, "POLICIES", {**POLICIES, "backwards": Backwards})
+    monkeypatch.setattr(schedulers, "POLICIES", {**POLICIES, "backwards": Backwards})
     parsed = parse_policy("backwards:2", stubs(1))
     assert isinstance(parsed, Backwards)
     assert parsed.rounds == 2

@@ -12,8 +12,7 @@ import pytest
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.commai.catalog import CATALOG, MICRO_TASKS, make_catalog
-from flagfall.tasks.commai.micro.engine import MicroTask
-from flagfall.tasks.commai.micro.limits import MicroRules
+from flagfall.tasks.commai.micro.engine import MicroRules, MicroTask
 from flagfall.tasks.commai.micro.questions import RIGHT, WRONG
 from flagfall.tasks.commai.micro.sentences import (
     CONFIRMING,
@@ -24,7 +23,7 @@ from flagfall.tasks.commai.micro.sentences import (
     SentenceQuestions,
     Style,
 )
-from flagfall.tasks.commai.vocabulary import SYNONYMS, default_vocabulary
+from flagfall.tasks.commai.words import SYNONYMS, default_vocabulary
 
 WORDS = default_vocabulary()
 DOT = ord(".")

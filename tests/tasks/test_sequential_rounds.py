@@ -6,8 +6,7 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.scheduler_text import parse_policy
-from flagfall.tasks.schedulers import SequentialTaskScheduler
+from flagfall.tasks.schedulers import SequentialTaskScheduler, parse_policy
 
 
 @pytest.mark.parametrize("text", ["sequential:2", "sequential: rounds=2"])

@@ -11,7 +11,7 @@ from flagfall.errors import UsageError
 from flagfall.tasks.commai.catalog import make_catalog
 from flagfall.tasks.commai.micro.engine import MicroTask
 from flagfall.tasks.commai.micro.sentences import SentenceQuestions
-from flagfall.tasks.commai.vocabulary import default_vocabulary, load_vocabulary, parse_vocabulary
+from flagfall.tasks.commai.words import default_vocabulary, load_vocabulary, parse_vocabulary
 
 LETTERS = "bcfgjklmpqvwxz"
 MADE_UP = ["".join(letters) + "y" for letters in product(LETTERS, repeat=3)][:450]

@@ -18,8 +18,7 @@ from typing import Any, Final, TypeAlias
 import trio
 from trio.testing import assert_checkpoints, wait_all_tasks_blocked
 
-from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES, ReplyHandler, TurnChannel
+from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES, Envelope, ReplyHandler, TurnChannel
 
 ChannelOpener: TypeAlias = Callable[[ReplyHandler], Any]
 """Opens a channel with the interface of `TurnChannel`, whose replies go to a handler."""

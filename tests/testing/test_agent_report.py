@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.samples.basic import RandomAgent
 from flagfall.testing.agent_report import LONG_TURNS, AgentUnderTest, Grade, report_agent
 from flagfall.timing import TimeControl

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.channels.turn_channel import TurnChannel, open_turn_channel
+from flagfall.kernel.channels.turn_channel import Envelope, TurnChannel, open_turn_channel
 from tests.testing import channel_contract
 from tests.testing.channel_contract import RULES, check_channel
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from gymnasium.spaces import Discrete
 
-from flagfall.agents.samples.registry import SAMPLES
+from flagfall.agents.registry import SAMPLES
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.catalog import make_task, task_ids
-from flagfall.tasks.scheduler_text import POLICIES, parse_policy
+from flagfall.tasks.schedulers import POLICIES, parse_policy
 from flagfall.tasks.task import Task
 from flagfall.testing import check_agent, check_scheduler, check_task
 from tests.fakes import CountTask, InTurnTask, ListScheduler, TogetherTask

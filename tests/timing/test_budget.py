@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.timing.budget import Budget, is_late
-from flagfall.timing.control import PRESETS, TimeControl
+from flagfall.timing.control import PRESETS, Phase, TimeControl
 from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S
-from flagfall.timing.phases import Phase
 
 Booked: TypeAlias = list[tuple[Phase, int]]
 PHASES: tuple[Phase, ...] = ("start", "init", "act", "result")

@@ -20,8 +20,7 @@ from flagfall.timing import (
     time_source,
     timekeeping,
 )
-from flagfall.timing.clocks import clock_of
-from flagfall.timing.cpu_clock import counting_steps
+from flagfall.timing.clocks import clock_of, counting_steps
 
 
 async def test_sleeping_takes_exactly_its_time(virtual_clock: VirtualClock):

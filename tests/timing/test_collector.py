@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 import trio
 
-from flagfall.agents.hosts.in_loop import LoopHost
+from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.kernel.match import play_match
 from flagfall.timing import TimeControl, VirtualClock
-from flagfall.timing.collector import OBJECTS_PER_MATCH, CollectorThresholds
+from flagfall.timing.timekeeper import OBJECTS_PER_MATCH, CollectorThresholds
 from tests.fakes import CountTask, ListScheduler
 
 MATCHES = 200

@@ -9,12 +9,19 @@ from typing import Any
 
 import pytest
 
-from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, NEVER_NS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
-from flagfall.timing.grace import GRACE_NS, HEARING_PASSES, Grace
-from flagfall.timing.stalls import NO_COST, STALL_NS, StallLedger, StallMonitor
+from flagfall.timing.stalls import (
+    GRACE_NS,
+    HEARING_PASSES,
+    NO_COST,
+    STALL_NS,
+    Grace,
+    StallLedger,
+    StallMonitor,
+)
 
 LIMIT_NS = 40 * MS
 PASS_NS = 1_000

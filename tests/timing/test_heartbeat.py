@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.timing.heartbeat import Heartbeat
-from flagfall.timing.host_meter import HostMeter
+from flagfall.timing.heartbeat import Heartbeat, HostMeter
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux counts wake-ups")
 
@@ -51,7 +50,7 @@ def test_a_signal_that_the_program_uses_is_left_alone():
 
 STOPPED = """
 import time
-from flagfall.timing.host_meter import HostMeter
+from flagfall.timing.heartbeat import HostMeter
 meter = HostMeter(time.perf_counter_ns())
 time.sleep(0.05)
 for _ in range(2):

@@ -10,16 +10,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, compare_solo
-from flagfall.tournament.stats.duels import Duels, points_of
-from flagfall.tournament.stats.elo import Ratings, rate_duels
+from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, TimeHistogram, compare_solo
+from flagfall.tournament.stats.duels import ELO_SCALE, Duels, points_of
+from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
 from flagfall.tournament.stats.intervals import bootstrap_mean
-from flagfall.tournament.stats.skill import rate_skills
-from flagfall.tournament.stats.sprt import ELO_SCALE
-from flagfall.tournament.stats.time_histogram import TimeHistogram
 
 Pairs = Sequence[tuple[MatchSpec, MatchRecord]]
 

@@ -7,12 +7,9 @@ from random import Random
 
 import attrs
 
-from flagfall.tournament.formats.benchmark import Benchmark
-from flagfall.tournament.formats.gauntlet import Gauntlet
-from flagfall.tournament.formats.knockout import Knockout
-from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.formats.fixed_rounds import Benchmark, Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.formats.swiss import Knockout, Swiss
 from flagfall.tournament.model import Stop, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, SeatRecord, seat_scores
 from tests.tournament.fields import make_plan, names, task

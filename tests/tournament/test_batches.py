@@ -18,10 +18,17 @@ from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.api import open_tournament, run_tournament
-from flagfall.tournament.run.batch import MAX_BATCH, SHARE
-from flagfall.tournament.run.engine import Answer, Attempt, Batch, WorkerLost
+from flagfall.tournament.run.engine import (
+    MAX_BATCH,
+    SHARE,
+    Answer,
+    Attempt,
+    Batch,
+    WorkerLost,
+    decode_answer,
+    encode_answer,
+)
 from flagfall.tournament.run.match import play_attempts
-from flagfall.tournament.run.messages import decode_answer, encode_answer
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, Run
 from tests.tournament.fields import by_chance
 from tests.tournament.random_results import PLANS

@@ -11,16 +11,15 @@ import attrs
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tournament.blocks import table
-from flagfall.tournament.blocks.encoding import BlockError, decode_block, encode_block
+from flagfall.tournament import blocks
+from flagfall.tournament.blocks import BlockError, decode_block, encode_block
 from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.standings import compute_standings
+from flagfall.tournament.standings import compute_standings, stored_standings
 from flagfall.tournament.stats import elo
 from flagfall.tournament.stats.intervals import Interval
 from flagfall.tournament.store import Store
-from flagfall.tournament.stored_standings import stored_standings
 from tests.tournament.plain_standings import (
     likelihood_is_greatest,
     plain_duels,
@@ -109,7 +108,7 @@ def columns(folder: Path, plan: TournamentPlan) -> ResultColumns | None:
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "BLOCK_MATCHES", SMALL_BLOCK)
+    monkeypatch.setattr(blocks, "BLOCK_MATCHES", SMALL_BLOCK)
 
 
 def assert_equal_columns(found: ResultColumns, wanted: ResultColumns) -> None:

@@ -20,12 +20,11 @@ import pytest
 import trio
 
 from flagfall.errors import UsageError
-from flagfall.tournament.run import control_socket
+from flagfall.tournament.run import control
 from flagfall.tournament.run.api import run_tournament
-from flagfall.tournament.run.control_client import send_command
-from flagfall.tournament.run.control_socket import MAX_CONNECTIONS, MAX_LINE_BYTES, token_name
-from flagfall.tournament.run.peers import PeerRefused, check_peer
+from flagfall.tournament.run.control import MAX_CONNECTIONS, MAX_LINE_BYTES, send_command, token_name
 from flagfall.tournament.run.runner import Run
+from flagfall.tournament.run.runtime_folder import PeerRefused, check_peer
 from tests.tournament.runs import is_gone, is_heard, program, small_plan, until, wait_until
 
 WRONG = {
@@ -114,7 +113,7 @@ async def test_any_line_gets_one_line_back_and_the_run_goes_on(tmp_path: Path) -
 async def test_lines_that_are_too_long_or_never_end_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_socket, "REPLY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(control, "REPLY_TIMEOUT_SECONDS", 0.05)
     async with paused_run(tmp_path):
         for data, eof, why in (
             (b"x" * 1_000_000, True, "4096 bytes"),
@@ -140,7 +139,7 @@ async def test_connections_that_say_nothing_lock_nobody_out(tmp_path: Path) -> N
 
 
 async def test_a_client_that_never_reads_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_socket, "REPLY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(control, "REPLY_TIMEOUT_SECONDS", 0.05)
     async with paused_run(tmp_path):
         request = {"do": "status", "token": token_of(tmp_path)}
         with connect(tmp_path) as talk:

@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.formats.benchmark import Benchmark
-from flagfall.tournament.formats.gauntlet import Gauntlet
-from flagfall.tournament.formats.knockout import Bracket, Knockout
-from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.formats.fixed_rounds import Benchmark, Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.formats.swiss import Bracket, Knockout, Swiss
 from flagfall.tournament.model import Format, SprtRule, Stop
 from flagfall.tournament.records import MatchRecord
 from tests.tournament.fields import by_chance, make_plan, names, play_all, record, task, the_first_named_wins

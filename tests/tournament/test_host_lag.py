@@ -10,9 +10,14 @@ from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
-from flagfall.tournament.run.api import run_tournament
+from flagfall.tournament.run.api import (
+    TIGHT,
+    TimerLatency,
+    measure_latency,
+    run_tournament,
+    warn_tight_limits,
+)
 from flagfall.tournament.run.engine import jobs_on
-from flagfall.tournament.run.timer_lag import TIGHT, TimerLatency, measure_latency, warn_tight_limits
 from tests.tournament.runs import small_plan
 
 

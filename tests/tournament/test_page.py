@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.tournament.formats.registry import FORMATS
+from flagfall.tournament.formats.schedule import FORMATS
+from flagfall.tournament.plan.entries import AgentTable, PlanTable, TaskTable
 from flagfall.tournament.plan.parser import parse_plan
-from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable
-from flagfall.tournament.tables.agents import scorings, shown_columns
+from flagfall.tournament.tables import scorings, shown_columns
 
 PAGE = (Path(__file__).parents[2] / "docs/tournaments.md").read_text()
 

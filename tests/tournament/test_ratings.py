@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.stats.skill import rate_skills
+from flagfall.tournament.stats.elo import rate_skills
 from tests.tournament.plain_standings import RatedDuel, rate
 
 STRENGTHS = {"a": -160.0, "b": -40.0, "c": 0.0, "d": 60.0, "e": 140.0}

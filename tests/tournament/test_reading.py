@@ -5,20 +5,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.tasks.commai.original.catalog import COMMAI_CATALOG
+from flagfall.tasks.commai.catalog import CATALOG, COMMAI_CATALOG
 from flagfall.tasks.configs.config import Config
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS, S
-from flagfall.tournament.formats.gauntlet import Gauntlet
-from flagfall.tournament.formats.knockout import Knockout
-from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.formats.fixed_rounds import Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.formats.swiss import Knockout, Swiss
 from flagfall.tournament.model import SprtRule
+from flagfall.tournament.plan.entries import AgentTable, PlanTable, SprtTable, StopTable, TaskTable
 from flagfall.tournament.plan.parser import PLANS, load_plan, parse_plan
-from flagfall.tournament.plan.schema import AgentTable, PlanTable, SprtTable, StopTable, TaskTable
 
 AGENTS = """
 [[agents]]

@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.tournament.records import MatchRecord, SeatRecord, seat_scores, without_time_losses
-from flagfall.tournament.stats.time_histogram import TimeHistogram
+from flagfall.tournament.records import (
+    MatchRecord,
+    SeatRecord,
+    TimeHistogram,
+    seat_scores,
+    without_time_losses,
+)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.api import open_tournament, run_tournament
-from flagfall.tournament.run.control_client import send_command
+from flagfall.tournament.run.control import send_command
 from flagfall.tournament.run.engine import Attempt, WorkerLost, void_record
 from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, STALL_ATTEMPTS, Run

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.tournament.formats.benchmark import Benchmark
+from flagfall.tournament.formats.fixed_rounds import Benchmark
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan

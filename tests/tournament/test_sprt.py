@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from flagfall.tournament.stats.sprt import expected_score, log_likelihood_ratio, sprt_bounds, sprt_state
+from flagfall.tournament.stats.duels import expected_score, log_likelihood_ratio, sprt_bounds, sprt_state
 
 TESTS = 300
 RULE = {"elo0": 0.0, "elo1": 60.0, "alpha": 0.05, "beta": 0.1}

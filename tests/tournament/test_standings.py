@@ -4,15 +4,12 @@ from random import Random
 import attrs
 import pytest
 
-from flagfall.tournament.formats.benchmark import Benchmark
-from flagfall.tournament.formats.knockout import Knockout
-from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.formats.fixed_rounds import Benchmark, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.formats.swiss import Swiss
+from flagfall.tournament.formats.swiss import Knockout, Swiss
 from flagfall.tournament.model import SprtRule, Stop
-from flagfall.tournament.records import MatchRecord, SeatRecord
+from flagfall.tournament.records import MatchRecord, SeatRecord, TimeHistogram
 from flagfall.tournament.standings import compute_standings
-from flagfall.tournament.stats.time_histogram import TimeHistogram
 from tests.tournament.fields import (
     by_chance,
     make_plan,

@@ -15,10 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.tournament.database import MIGRATIONS
-from flagfall.tournament.noted import noted_sums
-from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.stats.time_histogram import MAX_BUCKET, MAX_TURNS
+from flagfall.tournament.database import MIGRATIONS, noted_sums
+from flagfall.tournament.records import MAX_BUCKET, MAX_TURNS, MatchRecord, SeatRecord
 from flagfall.tournament.store import Store
 from tests.tournament.random_results import PLANS, results_of
 from tests.tournament.runs import small_plan
@@ -131,7 +129,7 @@ def test_a_database_that_changes_while_it_is_read_without_locks_is_told(tmp_path
 def test_a_match_that_is_stored_while_another_process_reads_is_seen_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    monkeypatch.setattr("flagfall.tournament.blocks.table.BLOCK_MATCHES", 4)
+    monkeypatch.setattr("flagfall.tournament.blocks.BLOCK_MATCHES", 4)
     plan = PLANS["round-robin"]
     records = iter(results_of(plan, 1, 1.0).values())
     writer = Store(tmp_path, "make")

@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 
 import trio
 
-from flagfall.viewer.server.access import Access
+from flagfall.viewer.server.access import Access, Bind
 from flagfall.viewer.server.app import make_app
-from flagfall.viewer.server.bind import Bind
 from flagfall.viewer.server.run import serve
 
 if TYPE_CHECKING:

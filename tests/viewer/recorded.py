@@ -17,8 +17,7 @@ from PIL import Image
 from flagfall import read_journal, run
 from flagfall.events import Event, TurnPlayed
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.rendering import with_pictures
-from flagfall.tasks.task import Task
+from flagfall.tasks.task import Task, with_pictures
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

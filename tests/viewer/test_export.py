@@ -296,7 +296,7 @@ def test_a_table_of_a_folder_holds_all_matches(export, tmp_path):
 
 
 def test_row_groups_are_bounded(export, late_match, tmp_path, monkeypatch):
-    monkeypatch.setattr("flagfall.viewer.export.parquet.GROUP_ROWS", 16)
+    monkeypatch.setattr("flagfall.viewer.parquet.GROUP_ROWS", 16)
     assert export("--to", "parquet", late_match).code == 0
     parquet = pytest.importorskip("pyarrow.parquet")
     groups = parquet.ParquetFile(tmp_path / "late.parquet").metadata

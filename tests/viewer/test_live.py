@@ -20,19 +20,18 @@ import zstandard
 from flagfall.events import SeatDisqualified, TurnPlayed, TurnsPlayed
 from flagfall.recording.journal.format import encode
 from flagfall.timing import TimeControl
-from flagfall.tournament.lock import Lock
+from flagfall.tournament.folder import Lock
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.run.api import run_tournament
-from flagfall.tournament.run.control_client import send_command
+from flagfall.tournament.run.control import send_command
 from flagfall.tournament.store import Store
-from flagfall.viewer.live import clocks, folder_reader, result_pages
-from flagfall.viewer.live.clocks import ClockReader
+from flagfall.viewer.live import folder_reader
+from flagfall.viewer.live import routes as result_pages
+from flagfall.viewer.live import views as clocks
 from flagfall.viewer.live.folder_reader import FIRST_NEWS, MAX_NEWS, FolderReader
-from flagfall.viewer.live.result_pages import LINKS, ReportPage, replays_of
-from flagfall.viewer.live.routes import live_routes
-from flagfall.viewer.live.views import MAX_LINE_CHARS, MAX_NAME_CHARS
-from flagfall.viewer.live.watcher import READ_SECONDS, Watcher
-from flagfall.viewer.replay.routes import replay_routes
+from flagfall.viewer.live.routes import LINKS, READ_SECONDS, ReportPage, Watcher, live_routes, replays_of
+from flagfall.viewer.live.views import MAX_LINE_CHARS, MAX_NAME_CHARS, ClockReader
+from flagfall.viewer.replay.page import replay_routes
 from tests.tournament.runs import small_plan, until
 from tests.viewer.http_talk import Served, events, serving, status, text
 

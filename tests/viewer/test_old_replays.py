@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flagfall.cli.runs.recorded_tasks import from_config
+from flagfall.cli.runs.plan import from_config
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild

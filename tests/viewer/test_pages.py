@@ -17,10 +17,10 @@ from threading import Thread
 
 import pytest
 
+from flagfall.viewer import pages
 from flagfall.viewer.pages import (
     STATIC,
     AssetError,
-    assets,
     bundle,
     content_security_policy,
     module_graph,
@@ -79,8 +79,8 @@ def static(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that takes the place of the static one."""
     static = tmp_path / "static"
     static.mkdir()
-    monkeypatch.setattr(assets, "STATIC", static)
-    caches = [assets._source, bundle, stylesheet]
+    monkeypatch.setattr(pages, "STATIC", static)
+    caches = [pages._source, bundle, stylesheet]
     for cache in caches:
         cache.cache_clear()
     yield static

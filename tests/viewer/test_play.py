@@ -12,18 +12,25 @@ import pytest
 import trio
 import trio.testing
 
+from flagfall.agents.hosts.registry import Player
 from flagfall.errors import UsageError
 from flagfall.events import SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import SeatStats
-from flagfall.playing import MatchRequest, Player
+from flagfall.playing import MatchRequest
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.rendering import with_pictures
+from flagfall.tasks.task import with_pictures
 from flagfall.timing import TimeControl
-from flagfall.viewer.play.controls import controls_of
-from flagfall.viewer.play.desk import MOVED, QUEUED_MESSAGES, Desk, Page
-from flagfall.viewer.play.pictures import MAX_PICTURE_PIXELS, MAX_TEXT_CHARS, encode_png, shown_of
-from flagfall.viewer.play.record import PERSON, check_folder, play_plan
-from flagfall.viewer.play.score import TAPE_STEPS, Score
+from flagfall.viewer.play.controls import (
+    MAX_PICTURE_PIXELS,
+    MAX_TEXT_CHARS,
+    TAPE_STEPS,
+    Score,
+    controls_of,
+    encode_png,
+    shown_of,
+)
+from flagfall.viewer.play.host import MOVED, QUEUED_MESSAGES, Desk, Page
+from flagfall.viewer.play.session import PERSON, check_folder, play_plan
 from tests.command_line import call_main
 
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flagfall.cli.runs import recorded_tasks
+from flagfall.cli.runs import plan
 from flagfall.errors import UsageError
 from flagfall.events import TaskStarted, TurnPlayed
 from flagfall.playing import run
-from flagfall.viewer.pages.assets import bundle
+from flagfall.viewer.pages import bundle
 from flagfall.viewer.replay import page as page_module
 from flagfall.viewer.replay.page import replay_blocks, replay_page
 from tests.command_line import Ended, call_main
@@ -201,7 +201,7 @@ def test_a_user_at_a_terminal_is_asked_and_others_get_a_page_without_pictures(ca
         asked.append(f"{file}: {error}")
         return True
 
-    monkeypatch.setattr(recorded_tasks, "_agrees", agree)
+    monkeypatch.setattr(plan, "_agrees", agree)
     assert call("replay a.jsonl -o a.html").code == 0
     assert (tmp_path / "ran").exists()
     assert asked[0].startswith("a.jsonl: task 'gym:planted:G-v0' would import module 'planted'")
@@ -211,7 +211,7 @@ def test_a_user_at_a_terminal_is_asked_and_others_get_a_page_without_pictures(ca
 def test_the_configuration_of_a_match_is_given_as_for_verify(call, tmp_path, monkeypatch):
     (tmp_path / "goals.py").write_text(
         "from flagfall.tasks.catalog import make_task\n"
-        "from flagfall.tasks.scheduler_text import parse_policy\n"
+        "from flagfall.tasks.schedulers import parse_policy\n"
         "def create_tasks():\n"
         "    return parse_policy('sequential:1', [make_task('vgdl:windfall#0')])\n"
     )

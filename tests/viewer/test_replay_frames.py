@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.viewer.pages.assets import bundle
+from flagfall.viewer.pages import bundle
 from flagfall.viewer.replay import frames
 from flagfall.viewer.replay.frames import FrameEncoder, NotAPicture, no_frames
 from tests.viewer.reference_frames import decoded

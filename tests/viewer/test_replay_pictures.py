@@ -17,18 +17,17 @@ import pytest
 from msgspec.structs import replace
 
 from flagfall import read_journal
-from flagfall.cli.runs.recorded_tasks import from_config
+from flagfall.cli.runs.plan import from_config
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.playing import run
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import check_imports, make_task
-from flagfall.tasks.rendering import with_pictures
-from flagfall.viewer.replay import pictures as pictures_module
+from flagfall.tasks.task import with_pictures
+from flagfall.viewer.replay import recorded_match as pictures_module
 from flagfall.viewer.replay.execution import Execution
-from flagfall.viewer.replay.pictures import Pictures
-from flagfall.viewer.replay.recorded_match import RecordedMatch
-from flagfall.viewer.replay.routes import Replays
+from flagfall.viewer.replay.page import Replays
+from flagfall.viewer.replay.recorded_match import Pictures, RecordedMatch
 from tests.viewer.journals import header, write
 from tests.viewer.reference_frames import Shown, decoded
 
@@ -177,7 +176,7 @@ def test_a_match_that_is_closed_for_others_is_not_taken_for_one_without_pictures
     """The page asks again for what has failed, and keeps what it gets."""
     path, make = odd
     monkeypatch.setenv("ODD", "hang")
-    monkeypatch.setattr("flagfall.viewer.replay.routes.MAX_OPEN", 1)
+    monkeypatch.setattr("flagfall.viewer.replay.page.MAX_OPEN", 1)
     replays = Replays.of(path.parent, rebuild=make)
     reached = Event()
     match = replays.match(path.name)
@@ -346,7 +345,7 @@ import os, sys, time
 import numpy as np
 from gymnasium import spaces
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.scheduler_text import parse_policy
+from flagfall.tasks.schedulers import parse_policy
 from flagfall.tasks.task import Task
 
 class Odd(Task):

@@ -16,21 +16,22 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.events import TaskEnded
-from flagfall.recording.journal.writer import read_journal
+from flagfall.recording.journal.reader import read_journal
 from flagfall.tournament import excerpts
-from flagfall.tournament.formats.benchmark import Benchmark
-from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.tournament.folder import Lock, is_held
+from flagfall.tournament.formats.fixed_rounds import Benchmark, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.lock import Lock, is_held
 from flagfall.tournament.model import SprtRule, Stop, TournamentPlan
 from flagfall.tournament.plan.fingerprint import plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import compute_standings
-from flagfall.viewer.report import comparisons, episodes, journals, matches
+from flagfall.viewer.report import comparisons
+from flagfall.viewer.report import comparisons as episodes
+from flagfall.viewer.report import data as matches
+from flagfall.viewer.report import source as journals
 from flagfall.viewer.report.data import report_data
-from flagfall.viewer.report.journals import JournalReader, journal_path
-from flagfall.viewer.report.source import open_source
+from flagfall.viewer.report.source import JournalReader, journal_path, open_source
 from tests.tournament.fields import make_plan, names, task
 from tests.tournament.random_results import PLANS, random_record, results_of
 from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, store
@@ -257,7 +258,7 @@ def test_a_disqualification_has_the_end_of_the_standard_error(crashing: Path) ->
 
 
 def test_a_long_detail_loses_its_middle() -> None:
-    from flagfall.viewer.report import times  # noqa: PLC0415
+    from flagfall.viewer.report import comparisons as times  # noqa: PLC0415
 
     text = "head" + "x" * 10_000_000 + "tail"
     shown = times._bounded(text)

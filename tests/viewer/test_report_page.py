@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 
-from flagfall.cli.tournaments.report_file import write_report
-from flagfall.tournament.formats.round_robin import RoundRobin
+from flagfall.cli.tournaments.results import write_report
+from flagfall.tournament.formats.fixed_rounds import RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import Stop
-from flagfall.viewer.report.data import report_data
-from flagfall.viewer.report.page import report_page
+from flagfall.viewer.report.data import report_data, report_page
 from flagfall.viewer.report.source import open_source
 from tests.command_line import call_main
 from tests.tournament.fields import make_plan, names, task
@@ -310,7 +309,7 @@ def test_a_link_leads_straight_to_a_turn_of_a_replay(embedded: Path, page: Page)
 def test_replays_without_room_in_the_page_are_named(
     crashing: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("flagfall.viewer.report.replays.MAX_PAGE_BYTES", 300)
+    monkeypatch.setattr("flagfall.viewer.report.data.MAX_PAGE_BYTES", 300)
     write_report(crashing.parent, tmp_path / "report.html", embed=1)
     told = capsys.readouterr().err
     assert "is not embedded, for lack of room in the page; `flagfall replay" in told

@@ -23,12 +23,10 @@ from wsproto.events import AcceptConnection, CloseConnection, Ping, RejectConnec
 from wsproto.events import Request as Upgrade
 
 from flagfall.errors import UsageError
-from flagfall.viewer.server import connection, run, sse
-from flagfall.viewer.server.access import MAX_BODY_BYTES, MAX_TARGET_BYTES, Access
-from flagfall.viewer.server.bind import Bind
+from flagfall.viewer.server import app, connection, run
+from flagfall.viewer.server.access import MAX_BODY_BYTES, MAX_TARGET_BYTES, Access, Bind
+from flagfall.viewer.server.app import EventResponse, Hub, path_inside
 from flagfall.viewer.server.connection import MAX_HEAD_BYTES, MAX_MESSAGE_BYTES
-from flagfall.viewer.server.files import path_inside
-from flagfall.viewer.server.sse import EventResponse, Hub
 from tests.tournament.runs import until
 from tests.viewer.http_talk import Served, ask, connect, events, read_all, request, serving, status, text
 
@@ -281,7 +279,7 @@ async def test_a_client_that_never_reads_is_dropped(target: str, monkeypatch: py
 
 
 async def test_a_viewer_that_is_slow_is_dropped_and_the_others_are_not(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sse, "QUEUED_EVENTS", 4)
+    monkeypatch.setattr(app, "QUEUED_EVENTS", 4)
     async with pages() as (made, server), events(server.port) as quick, events(server.port):
         await until(lambda: made.hub.viewers == 2)
         with trio.fail_after(30):
@@ -296,7 +294,7 @@ async def test_a_viewer_that_is_slow_is_dropped_and_the_others_are_not(monkeypat
 async def test_the_next_request_on_a_connection_that_gets_events_does_not_keep_it(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(app, "HEARTBEAT_SECONDS", 0.1)
     async with pages() as (made, server):
         stream = await connect(server.port)
         await stream.send_all(request(server.port, "/events") + request(server.port, "/"))

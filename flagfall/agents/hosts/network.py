@@ -12,19 +12,17 @@
 
 from __future__ import annotations
 
-__all__ = ["NetworkHost"]
-
 import warnings
 from typing import Final
 
-from flagfall.agents.connections.addresses import is_loopback
-from flagfall.agents.connections.listening import ListeningHost
+from flagfall.agents.admission import is_loopback
+from flagfall.agents.listening import ListeningHost
 from flagfall.agents.spec import NETWORK
 from flagfall.agents.wire.admission import AgentAdmission, JoinPolicy, MatchPlace, StreamFactory
 from flagfall.agents.wire.session import MessageStream, WireSession
 from flagfall.errors import AgentFault, UsageError, suggest
-from flagfall.kernel.channels.envelope import Envelope
 from flagfall.kernel.channels.pipes import ByteStream, FramedStream
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
 
@@ -44,7 +42,6 @@ class NetworkHost(ListeningHost[AgentAdmission]):
         port: the port to bind, 1 to 65535.
         address: an IP address of this machine, `localhost`, or `*` for all.
         join_policy: which agents may join; beyond this machine that needs a token.
-        name: for tables and records.
 
     Raises:
         UsageError: a value is invalid, the port is not free, or the library for WebSocket is missing.

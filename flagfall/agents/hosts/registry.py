@@ -6,20 +6,15 @@ its agents is a row of `flagfall.agents.spec.SCHEMES`. Everything else reads the
 
 from __future__ import annotations
 
-__all__ = ["HOSTS", "HostEntry", "Named", "Player", "host_agent"]
-
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.agents.hosts.command import CommandHost
-from flagfall.agents.hosts.human import HumanHost
-from flagfall.agents.hosts.in_loop import LoopHost
 from flagfall.agents.hosts.network import NetworkHost
-from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.thread import ThreadHost
+from flagfall.agents.hosts.process import CommandHost, ProcessHost
+from flagfall.agents.hosts.this_process import HumanHost, LoopHost, ThreadHost
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent, make_human
 from flagfall.agents.spec import NETWORK, AgentSpec

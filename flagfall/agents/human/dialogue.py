@@ -1,4 +1,4 @@
-"""Dialogue of a human player with a byte task: prompts, the queue of typed bytes, the tape.
+"""Dialogue of a human player with a byte task, and the plain terminal that shows it.
 
 Rule 1: the reward of a step comes before its byte; a reward other than 0 clears what was heard and the queue.
 Rule 2: a typed line goes into the queue; each step sends the next byte of it, or a space.
@@ -7,28 +7,17 @@ Rule 3: there is no prompt while the queue holds bytes.
 
 from __future__ import annotations
 
-__all__ = [
-    "AFTER_DOT",
-    "AFTER_DOT_OR_SPACES",
-    "AFTER_SPACES",
-    "EVERY_STEP",
-    "QUIT",
-    "SKIP",
-    "DialogueQueue",
-    "PromptPolicy",
-    "Tape",
-    "as_bytes",
-    "as_text",
-    "mark_of",
-]
-
+import os
 import re
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from errno import EPERM
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Self, TextIO
 
 import attrs
+import trio
 
 from flagfall.kernel.channels.codecs import SILENCE
 
@@ -140,7 +129,6 @@ class Tape:
         said: those of the learner; one fewer than in `heard` while a turn is open.
         marks: the sign of each reward.
         newest_turn: the index of the newest step.
-        reward: the sum of all rewards.
         last: the newest reward that was not 0.
         missed: turns in which a space was played because the human took too long.
     """
@@ -164,7 +152,6 @@ class Tape:
         """Add a column for a byte of the teacher; turns without an answer, and turns not seen, have a space.
 
         Args:
-            number: index of the turn.
             byte: the byte of the teacher.
             reward: that came with it.
         """
@@ -221,3 +208,142 @@ def as_bytes(text: str) -> list[int]:
 def mark_of(reward: float) -> str:
     """Return the sign shown for a reward: its own, or `+` or `-` by its direction."""
     return _MARKS.get(reward) or ("+" if reward > 0 else "-")
+
+
+PROMPT: Final = "> "
+DEFAULT_COLUMNS: Final = 80
+MIN_COLUMNS: Final = 40
+
+MAX_LINE_BYTES: Final = 65_536
+"""A longer line is taken in parts, so that a file without line ends does not fill the memory."""
+
+_CHUNK_BYTES: Final = 4_096
+_NUMBERS_CHARS: Final = 17
+
+
+class LineInput:
+    """Lines from a file descriptor: a terminal, a pipe or a file.
+
+    Args:
+        fd: a descriptor to read. It is not closed, and not made non-blocking: other programs may share it.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._got = bytearray()
+        self._ended = False
+
+    async def line(self) -> str | None:
+        """Return the next line without its end; `None` at the end of the input.
+
+        The event loop goes on meanwhile. If the call is cancelled, nothing was taken.
+        """
+        while b"\n" not in self._got and not self._ended and len(self._got) < MAX_LINE_BYTES:
+            await self._readable()
+            self._read()
+        if not self._got:
+            return None
+        end = self._got.find(b"\n", 0, MAX_LINE_BYTES)
+        taken = bytes(self._got[: end + 1] if end >= 0 else self._got[:MAX_LINE_BYTES])
+        del self._got[: len(taken)]
+        return taken.decode("utf-8", "replace").rstrip("\r\n")
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._fd, _CHUNK_BYTES)
+        except BlockingIOError:  # another reader was faster
+            return
+        except OSError:  # the terminal is gone
+            chunk = b""
+        self._got += chunk
+        self._ended = not chunk
+
+    async def _readable(self) -> None:
+        try:
+            await trio.lowlevel.wait_readable(self._fd)
+        except OSError as error:
+            if error.errno != EPERM:
+                raise
+            await trio.lowlevel.checkpoint()  # epoll takes no regular files: those never block
+
+
+class LineConsole:
+    """A console that shows the tape with each prompt, and nothing in between.
+
+    Args:
+        fd: descriptor where lines are typed; by default the standard input.
+        output: by default the standard output.
+    """
+
+    step_seconds: Final = 0.0
+    asks_anyway: Final = False
+
+    def __init__(self, tape: Tape, fd: int | None = None, output: TextIO | None = None) -> None:
+        self._tape = tape
+        self._fd = sys.stdin.fileno() if fd is None else fd
+        self._output = sys.stdout if output is None else output
+        self._input = LineInput(self._fd)
+        self._missed = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        if self._tape.heard:
+            self._write(self._picture())
+
+    async def ask(self, *, wanted: bool) -> str | None:  # noqa: ARG002 - it always is
+        """Show the tape and wait for a line; see `flagfall.agents.human.player.Console`."""
+        self._write(self._picture() + PROMPT)
+        line = await self._input.line()
+        if not os.isatty(self._fd):  # a terminal echoes what is typed; a transcript needs it, too
+            self._write((line or "") + "\n")
+        elif line is None:
+            self._write("\n")
+        return line
+
+    def typed(self) -> str | None:
+        """Return `None`: lines are read only after a prompt."""
+        return None
+
+    def refresh(self, *, skipping: int) -> None:
+        """Do nothing: the tape is shown with the next prompt."""
+
+    def _picture(self) -> str:
+        missed, self._missed = self._tape.missed - self._missed, self._tape.missed
+        note = (
+            f"late: a space was played in {missed} {'turn' if missed == 1 else 'turns'}\n" if missed else ""
+        )
+        return note + picture(self._tape, self._columns())
+
+    def _columns(self) -> int:
+        try:
+            return max(MIN_COLUMNS, os.get_terminal_size(self._output.fileno()).columns)
+        except (OSError, ValueError):
+            return DEFAULT_COLUMNS
+
+    def _write(self, text: str) -> None:
+        encoding = self._output.encoding or "utf-8"
+        self._output.write(text.encode(encoding, "replace").decode(encoding))
+        self._output.flush()
+
+
+def picture(tape: Tape, columns: int) -> str:
+    """Return the end of the tape as text: a rule, then teacher, learner and rewards, aligned by step.
+
+    Args:
+        columns: width of the terminal, in characters.
+    """
+    room = columns - _NUMBERS_CHARS
+    heard, said, marks = tape.newest(room)
+    lines = [
+        "-" * columns,
+        f"{heard:<{room}} {'reward:':>8}{_number(tape.reward):>8}",
+        f"{said:<{room}} {'time:':>8}{tape.time:>8}",
+        marks.rstrip(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _number(reward: float) -> str:
+    return f"{reward:g}" if abs(reward) < 1e6 else f"{reward:.3g}"  # noqa: PLR2004 - six figures fit

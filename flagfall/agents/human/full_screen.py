@@ -1,12 +1,10 @@
 """A human at a full screen, drawn with urwid.
 
-urwid draws, and the event loop of the match runs (`flagfall.agents.human.terminal`): the screen is drawn when
+urwid draws, and the event loop of the match runs: the screen is drawn when
 something has changed.
 """
 
 from __future__ import annotations
-
-__all__ = ["FullScreenHuman", "Score", "score"]
 
 import math
 import sys
@@ -14,14 +12,72 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import groupby
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 import trio
 
 from flagfall.agents.human.dialogue import AFTER_DOT_OR_SPACES, QUIT, SKIP, PromptPolicy, Tape
 from flagfall.agents.human.player import Console, Human
-from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
+
+# Keys pressed at a screen of urwid, read by a task in the event loop of the match.
+#
+# urwid's own trio loop would put an instrument on every step of the whole event loop, and would draw only
+# when the loop is idle, which in a match may be never.
+
+EMPTY_READS: Final = 100
+"""A terminal that is readable this many times in a row without a key is gone."""
+
+
+class KeyTaker(Protocol):
+    """Receiver of keys."""
+
+    def press(self, key: Any) -> None:
+        """Take a key by urwid's name for it, or another event of urwid."""
+
+    def hang_up(self) -> None:
+        """Take note that the terminal is gone."""
+
+    def draw(self) -> None:
+        """Draw the screen, after keys or a change of the terminal's size."""
+
+
+@asynccontextmanager
+async def at_screen(screen: Any, taker: KeyTaker) -> AsyncIterator[None]:
+    """Start a screen and read its keys; when the context ends, the terminal is as before.
+
+    Args:
+        screen: a raw screen of urwid, not started yet.
+        taker: receives the keys.
+    """
+    screen.set_input_timeouts(max_wait=0, complete_wait=0.02, resize_wait=0)
+    with screen.start():
+        async with trio.open_nursery() as nursery:
+            for source in screen.get_input_descriptors():
+                nursery.start_soon(_listen, source, screen, taker)
+            try:
+                yield
+            finally:
+                nursery.cancel_scope.cancel()
+
+
+async def _listen(source: Any, screen: Any, taker: KeyTaker) -> None:
+    """Pass on the keys and the changes of size that a source of input has."""
+    empty = 0
+    while True:
+        await trio.lowlevel.wait_readable(source)
+        keys = screen.get_input()
+        empty = 0 if keys else empty + 1
+        if empty > EMPTY_READS:
+            taker.hang_up()
+            return
+        for key in keys:
+            if key == "window resize":
+                screen.clear()
+            else:
+                taker.press(key)
+        taker.draw()
+
 
 try:
     import urwid
@@ -222,11 +278,6 @@ def score(tape: Tape, columns: int, rows: int) -> Score:
     """Lay out the tape as lines, like a musical score: systems of three voices, one below the other.
 
     A system stays where it is while it fills; when the rows are full, the oldest one goes.
-
-    Args:
-        tape: the dialogue.
-        columns: width, in characters.
-        rows: height, in lines.
     """
     room = max(1, columns - _LABEL_CHARS - 1)
     first = tape.newest_turn + 1 - len(tape.heard)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["KeyScreen", "key_screen", "require_terminal"]
-
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
@@ -13,9 +11,15 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents.human.dialogue import QUIT
-from flagfall.agents.human.half_blocks import HALF_BLOCK, fitted, half_block_runs
-from flagfall.agents.human.key_console import DEFAULT_SPEED, SPEEDS, Frame
-from flagfall.agents.human.terminal import at_screen
+from flagfall.agents.human.full_screen import at_screen
+from flagfall.agents.human.key_console import (
+    DEFAULT_SPEED,
+    HALF_BLOCK,
+    SPEEDS,
+    Frame,
+    fitted,
+    half_block_runs,
+)
 from flagfall.errors import UsageError
 
 try:
@@ -97,7 +101,7 @@ class KeyScreen:
         self.draw()
 
     def press(self, key: Any) -> None:
-        """Take a key; see `flagfall.agents.human.terminal.KeyTaker`."""
+        """Take a key; see `flagfall.agents.human.full_screen.KeyTaker`."""
         if key in _QUIT_KEYS:
             self._waiting.append(QUIT)
         elif key in ("+", "-"):

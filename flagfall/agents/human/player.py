@@ -8,16 +8,6 @@ virtual time passes while a human is prompted.
 
 from __future__ import annotations
 
-__all__ = [
-    "SKIP_STEPS",
-    "Console",
-    "HaltOnDotHuman",
-    "Human",
-    "HumanAgent",
-    "ImmediateHuman",
-    "no_virtual_time",
-]
-
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
@@ -33,13 +23,13 @@ from flagfall.agents.human.dialogue import (
     QUIT,
     SKIP,
     DialogueQueue,
+    LineConsole,
     PromptPolicy,
     Tape,
 )
-from flagfall.agents.human.line_console import LineConsole
 from flagfall.errors import AgentFault
 from flagfall.events import Event, TaskStarted
-from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.timing import VirtualClock
 
 SKIP_STEPS: Final = 10_000

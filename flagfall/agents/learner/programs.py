@@ -10,8 +10,6 @@ slot decides (`a and b`, `a or b`). Programs that served other shapes well are t
 
 from __future__ import annotations
 
-__all__ = ["ProgramLibrary", "Sentence"]
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
@@ -45,7 +43,6 @@ class Sentence:
 
     Attributes:
         shape: its commands, with a star for every other word.
-        slots: the other words.
         rest: what follows the first command, spaces and all.
     """
 

@@ -7,8 +7,6 @@ The supervisor loads this file by its path; only the standard library is importe
 
 from __future__ import annotations
 
-__all__ = ["ENTRY_BYTES", "remove_folder", "size_of"]
-
 import errno
 import os
 import time
@@ -21,9 +19,6 @@ ENTRY_BYTES: Final = 1024
 
 def size_of(folder: str) -> int:
     """Return the bytes of the files in a folder and below; an empty file takes some, too.
-
-    Args:
-        folder: its path.
 
     Raises:
         OSError: the folder is too deep to be read.
@@ -48,9 +43,6 @@ def remove_folder(folder: str) -> None:
     """Remove a folder with all that is in it, at any depth and with any permissions.
 
     Folders are moved up to the top before they are emptied, so no path grows longer than two names.
-
-    Args:
-        folder: its path.
     """
     for remove in (os.rmdir, os.unlink):  # nearly always it is empty; or it was replaced by a file
         with suppress(OSError):

@@ -6,8 +6,6 @@ be started, an agent is started as a program of its own instead.
 
 from __future__ import annotations
 
-__all__ = ["FORK_SERVERS", "WORKER", "ForkServerError", "ForkServerUse", "ForkServers", "ForkedProcess"]
-
 import json
 import os
 import select
@@ -22,7 +20,7 @@ from typing import Final, Self
 
 import trio
 
-from flagfall.agents.process.forced_end import AgentReport
+from flagfall.agents.process.enforcement import AgentReport
 from flagfall.agents.process.supervisor import status_of
 from flagfall.errors import FlagfallError
 from flagfall.kernel.channels.pipes import open_stamped_pipe
@@ -53,7 +51,6 @@ class ForkedProcess:
     """A supervisor that a fork server started, with the part of `trio.Process` that its host uses.
 
     Args:
-        pid: its pid.
         descriptor: a descriptor of the process, closed with `aclose`.
         stdin: the stream to the agent's standard input.
         stdout: the stream from its standard output.
@@ -286,7 +283,6 @@ class ForkServers:
 
         Args:
             key: the key under which it was found.
-            server: the server.
             is_broken: it cannot be used any more.
         """
         with self._lock:
@@ -300,13 +296,7 @@ class ForkServers:
 
 
 class ForkServerUse:
-    """The use of a fork server by one agent.
-
-    Args:
-        servers: all servers.
-        key: the key of the server.
-        server: the server.
-    """
+    """The use of a fork server by one agent."""
 
     def __init__(self, servers: ForkServers, key: object, server: _Server) -> None:
         self._servers, self._key = servers, key
@@ -349,9 +339,7 @@ class ForkServerUse:
         """Fork a supervisor and its agent.
 
         Args:
-            settings: the settings of the supervisor.
             variables: the agent's own environment variables.
-            arguments: the arguments of the worker.
 
         Raises:
             ForkServerError: the server could not do it.

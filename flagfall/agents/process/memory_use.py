@@ -10,8 +10,6 @@ The supervisor loads this file by its path; only the standard library is importe
 
 from __future__ import annotations
 
-__all__ = ["bytes_used"]
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -11,15 +11,6 @@ as those in `/proc/sys` with the user outside. Elsewhere it is the host's user, 
 
 from __future__ import annotations
 
-__all__ = [
-    "MEMORY_FILES",
-    "TMP",
-    "Sandboxed",
-    "check_sandbox",
-    "check_sandbox_for",
-    "sandboxed",
-]
-
 import fcntl
 import itertools
 import os
@@ -35,9 +26,9 @@ from typing import Final
 
 import attrs
 
+from flagfall.agents.process.isolation import is_copied, refuse_unreadable
 from flagfall.agents.process.limits import Limits
 from flagfall.agents.process.seccomp import compile_filter
-from flagfall.agents.process.visible import is_copied, refuse_unreadable
 from flagfall.errors import UsageError
 
 TMP: Final = "/tmp"  # noqa: S108 - a new one for each sandbox
@@ -108,7 +99,6 @@ class Sandboxed:
     """A command as it runs in a sandbox.
 
     Attributes:
-        words: the command.
         descriptors: open files that it must inherit.
         user: the user that it becomes in the sandbox, where it is root at first; 0 where it stays the same.
         lock: open file that keeps other agents of this machine from becoming that user; -1 for none.
@@ -171,7 +161,6 @@ def sandboxed(command: Sequence[str], shown: Iterable[str], limits: Limits) -> S
     """Return the command as it runs in a sandbox.
 
     Args:
-        command: a program and its arguments.
         shown: the files and folders that it can read, besides the system and this Python.
         limits: `disk` is the size of its `/tmp`, `memory` bounds it too; `cores` cannot be undone.
 
@@ -184,9 +173,6 @@ def sandboxed(command: Sequence[str], shown: Iterable[str], limits: Limits) -> S
 
 def check_sandbox_for(shown: Iterable[str]) -> None:
     """Check that there can be a sandbox here in which an agent can read some files.
-
-    Args:
-        shown: files and folders.
 
     Raises:
         UsageError: there can be none, or another user could not read one of them.

@@ -13,8 +13,6 @@ which resolves them by name, is not installed everywhere.
 
 from __future__ import annotations
 
-__all__ = ["compile_filter", "is_supported"]
-
 import errno
 import platform
 import struct

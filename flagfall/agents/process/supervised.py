@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "EXIT_GRACE_SECONDS",
-    "STDERR_BYTES",
-    "SupervisedProcess",
-    "open_supervised",
-    "run_supervised",
-    "supervise",
-]
-
 import os
 import resource
 import signal
@@ -26,9 +17,8 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents.process import supervisor
-from flagfall.agents.process.cgroups import has_controller, make_group, usage_clock
+from flagfall.agents.process.enforcement import AgentReport, kill_below
 from flagfall.agents.process.folders import remove_folder
-from flagfall.agents.process.forced_end import AgentReport, kill_below
 from flagfall.agents.process.forking import (
     FORK_SERVERS,
     WORKER,
@@ -36,11 +26,10 @@ from flagfall.agents.process.forking import (
     ForkServerError,
     ForkServerUse,
 )
-from flagfall.agents.process.isolation import Isolation
-from flagfall.agents.process.limits import Limits
+from flagfall.agents.process.isolation import Isolation, show_hint
+from flagfall.agents.process.limits import Limits, has_controller, make_group, usage_clock
 from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
 from flagfall.agents.process.seccomp import compile_filter, is_supported
-from flagfall.agents.process.visible import show_hint
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream, open_stamped_pipe
 from flagfall.kernel.seat import HostSeat
@@ -90,8 +79,6 @@ async def open_supervised(
     """Start a program under a supervisor.
 
     Args:
-        command: the program and its arguments.
-        isolation: the isolation of its process.
         shown: files and folders that it can read in a sandbox besides the system, this Python and
             `isolation.readable`.
         stdin: as for `subprocess.Popen`.
@@ -131,12 +118,7 @@ def _can_be_forked(command: Sequence[str], isolation: Isolation) -> bool:
 
 
 async def prepare_fork_server(command: Sequence[str], isolation: Isolation) -> ForkServerUse | None:
-    """Return the use of a fork server that is ready; `None` where a program is not started by one.
-
-    Args:
-        command: the program and its arguments.
-        isolation: the isolation of its process.
-    """
+    """Return the use of a fork server that is ready; `None` where a program is not started by one."""
     if not _can_be_forked(command, isolation):
         return None
     use = _join_fork_server(isolation, isolation.own_variables(""))
@@ -259,7 +241,6 @@ async def supervise(
     """Play with a program that was started, and end it afterwards with all that it started.
 
     Args:
-        supervised: the program.
         seat: its seat; receives the end of its standard error.
         play: plays the match; called with a stack for what is to be closed before the program is ended.
 
@@ -346,9 +327,6 @@ class SupervisedProcess:
         shown: the files of its own code.
         sandbox: its sandbox, if it has one.
         use: its use of a fork server, if one started it.
-
-    Attributes:
-        process: as in the arguments.
     """
 
     def __init__(
@@ -486,11 +464,7 @@ class SupervisedProcess:
         return self._tail.decode(errors="replace").strip()
 
     def with_stderr_tail(self, fault: AgentFault) -> AgentFault:
-        """Return a fault with the exit code and the end of the standard error of the process.
-
-        Args:
-            fault: the fault of the agent.
-        """
+        """Return a fault with the exit code and the end of the standard error of the process."""
         code = self.process.returncode
         ended = "" if code is None else f" (exit code {code})"
         lines = [fault.detail + ended, self.stderr_tail, self.hint(fault.detail)]

@@ -21,19 +21,6 @@ library is imported, and little of it: this program starts in some 15 ms, and sl
 
 from __future__ import annotations
 
-__all__ = [
-    "NOT_STARTED",
-    "Settings",
-    "descendants",
-    "keep_secret",
-    "main",
-    "pause_after_look",
-    "refuse_start",
-    "status_of",
-    "supervise",
-    "threads_of",
-]
-
 import ctypes
 import importlib
 import os
@@ -97,11 +84,7 @@ _IGNORED_HERE: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIG
 
 
 def threads_of(pid: int) -> list[str]:
-    """Return the `/proc` folders of a process's threads; none if it is gone.
-
-    Args:
-        pid: the pid of the process.
-    """
+    """Return the `/proc` folders of a process's threads; none if it is gone."""
     try:
         return [f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
@@ -126,11 +109,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def status_of(pid: int) -> tuple[str, str]:
-    """Return the state of a process, one letter, and its start time; `X` and nothing if it is gone.
-
-    Args:
-        pid: the pid of the process.
-    """
+    """Return the state of a process, one letter, and its start time; `X` and nothing if it is gone."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             words = file.read().rpartition(")")[2].split()
@@ -168,7 +147,6 @@ class Settings:
     """The settings on the command line, written by the host.
 
     Attributes:
-        host: the process of the host.
         folder: private to the agent; removed at the end.
         cgroup: a control group to put the agent in; removed at the end.
         limits: pairs of a resource and its limit for each process.

@@ -5,8 +5,6 @@ It knows the rules: the words, the places of the objects, and the start of an ep
 
 from __future__ import annotations
 
-__all__ = ["LANGROOM_WORDS", "LangRoomSolver", "is_langroom", "langroom_action"]
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -90,12 +88,7 @@ class LangRoomSolver:
         self._seen: dict[str, str] = {}
 
     def act(self, observation: Mapping[str, Any], timer: ElapsedTimer) -> dict[str, int]:
-        """Look, listen, and return a move and a word.
-
-        Args:
-            observation: the observation of LangRoom.
-            timer: the timer of the turn.
-        """
+        """Look, listen, and return a move and a word."""
         late: Any = timer.late
         dx, dy = _STEPS[self._step if late is None else late.played["move"]]
         self._at = self._at[0] + dx, self._at[1] + dy

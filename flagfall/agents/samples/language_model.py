@@ -13,8 +13,6 @@ Rule 4: each turn for which the model was asked has a note with question, answer
 
 from __future__ import annotations
 
-__all__ = ["LanguageModel"]
-
 from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -23,10 +21,23 @@ import attrs
 import msgspec
 import trio
 
-from flagfall.agents.samples.llm.answers import AnswerForm, InvalidAnswer, action_form, speech_form
-from flagfall.agents.samples.llm.dialogue import Dialogue, Listener
-from flagfall.agents.samples.llm.endpoint import EndpointError, Failure, ModelClient, load_httpx
-from flagfall.agents.samples.llm.options import VARIABLES, Endpoint, ModelOptions
+from flagfall.agents.samples.llm.conversation import (
+    AnswerForm,
+    Dialogue,
+    InvalidAnswer,
+    Listener,
+    action_form,
+    speech_form,
+)
+from flagfall.agents.samples.llm.endpoint import (
+    VARIABLES,
+    Endpoint,
+    EndpointError,
+    Failure,
+    ModelClient,
+    ModelOptions,
+    load_httpx,
+)
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.hosting import Briefing
@@ -109,11 +120,7 @@ class LanguageModel:
         cls()
 
     async def start(self, briefing: Briefing) -> None:
-        """Take the action space of the match, and open the HTTP client.
-
-        Args:
-            briefing: the briefing of the match.
-        """
+        """Take the action space of the match, and open the HTTP client."""
         spaces = briefing.spaces
         self._space = {} if spaces is None else spaces.action
         self._nil = None if spaces is None else spaces.nil
@@ -133,9 +140,7 @@ class LanguageModel:
         """Return the action of the model, or NIL.
 
         Args:
-            observation: the observation of the turn.
             reward: the reward of the turn before.
-            timer: the timer of the turn.
         """
         if type(observation) is int and self._space.get("n", _BYTES) == _BYTES:
             return await self._converse(observation, reward, timer)
@@ -218,7 +223,6 @@ class _Asked:
     """The question of one turn, and what came of it.
 
     Attributes:
-        question: the question.
         answer: the last answer of the model.
         action: the action in it; `None` if it is not valid.
         failure: the last failure of the endpoint; `None` once the model has answered, in whatever form.

@@ -13,8 +13,6 @@ None of that costs the seat anything but time.
 
 from __future__ import annotations
 
-__all__ = ["AgentAdmission", "JoinPolicy", "MatchPlace", "StreamFactory"]
-
 import hmac
 import secrets
 import ssl
@@ -26,8 +24,7 @@ from typing import Final, TypeAlias
 import attrs
 import trio
 
-from flagfall.agents.connections.admission import Admission, Place, Refusal
-from flagfall.agents.connections.handshakes import is_hung_up
+from flagfall.agents.admission import Admission, Place, Refusal, is_hung_up
 from flagfall.agents.wire.messages import Join, Joined, Refused, decode_from_agent, encode
 from flagfall.agents.wire.session import MessageStream, ProtocolChannel
 from flagfall.agents.wire.tls import tcp_stream, tls_stream
@@ -84,9 +81,6 @@ class JoinPolicy:
     def read_token(cls, file: Path) -> str:
         """Return the token in a file: its text, without white space around it.
 
-        Args:
-            file: a text file.
-
         Raises:
             UsageError: the file cannot be read, or holds no token.
         """
@@ -139,7 +133,6 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
         join_policy: which agents may join.
         open_stream: opens a message stream over the bytes of a connection.
         context: TLS settings; `None` for connections that are not secured.
-        where: the address, for messages.
     """
 
     def __init__(
@@ -205,9 +198,6 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
 
 class MatchPlace(Place[_JoinedAgent]):
     """The place of one match, from which an agent that comes back displaces its lost connection.
-
-    Args:
-        admission: the source of agents.
 
     Attributes:
         match: the id by which an agent that comes back names the match.

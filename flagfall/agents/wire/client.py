@@ -11,8 +11,6 @@ taken, it tries again with growing pauses, for the whole time that an agent is t
 
 from __future__ import annotations
 
-__all__ = ["ServerAddress", "connect_and_play"]
-
 import random
 import socket
 import ssl
@@ -27,7 +25,7 @@ import attrs
 import trio
 from msgspec import UNSET
 
-from flagfall.agents.connections.admission import KEEPALIVE_SECONDS
+from flagfall.agents.admission import KEEPALIVE_SECONDS
 from flagfall.agents.spec import NETWORK
 from flagfall.agents.wire.admission import MAX_TOKEN_CHARS
 from flagfall.agents.wire.messages import (
@@ -53,8 +51,7 @@ from flagfall.agents.wire.tls import tcp_stream, tls_stream
 from flagfall.agents.wire.worker import serve
 from flagfall.errors import AgentFault, HostFault, UsageError, suggest
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.channels.framing import FrameError
-from flagfall.kernel.channels.lines import LineError
+from flagfall.kernel.channels.framing import FrameError, LineError
 from flagfall.kernel.channels.pipes import ByteStream, FramedStream, PipeStream
 
 FIRST_PAUSE_SECONDS: Final = 0.05
@@ -87,7 +84,6 @@ class ServerAddress:
     Attributes:
         scheme: `tcp`, `tls`, `ws` or `wss`.
         host: the name or IP address of the machine.
-        port: its port.
         token: the token to send; empty for none. Never shown.
         authority: a file with the certificates to trust, in PEM; `None` for those of the system.
         wait_seconds: how long to try to join, at first and after a loss. The time between joining and the
@@ -109,10 +105,6 @@ class ServerAddress:
     @classmethod
     def parse(cls, url: str, **more: Any) -> ServerAddress:
         """Parse a text such as `tcp://arena.example:7777`.
-
-        Args:
-            url: the text.
-            more: the other attributes.
 
         Raises:
             UsageError: the text is not an address of a host.
@@ -157,8 +149,6 @@ def connect_and_play(
     """Connect, and play one match.
 
     Args:
-        server: the address of the host.
-        load: returns the agent.
         tell: called in another thread with a line about what the agent waits for.
 
     Returns:
@@ -184,10 +174,7 @@ class _Relay:
     """Relays messages between the network and the agent.
 
     Args:
-        server: the address of the host.
-        agents_end: a socket to the agent.
         context: the TLS settings of connections; `None` if they are not secured.
-        tell: see `connect_and_play`.
 
     Attributes:
         error: the reason why it ended early, if it did.

@@ -22,26 +22,6 @@ speak the same protocol, and choose MessagePack: a round trip with clock and jou
 
 from __future__ import annotations
 
-__all__ = [
-    "WIRE_VERSION",
-    "Answer",
-    "Ask",
-    "Bye",
-    "Encoding",
-    "Failed",
-    "FromAgent",
-    "Hello",
-    "Join",
-    "Joined",
-    "Ready",
-    "Refused",
-    "Skip",
-    "ToAgent",
-    "decode_from_agent",
-    "decode_to_agent",
-    "encode",
-]
-
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -57,9 +37,9 @@ from flagfall.kernel.channels.arrays import (
     restore_arrays,
 )
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.channels.envelope import Envelope, LateNotice
+from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
 from flagfall.kernel.spaces import Spaces
-from flagfall.timing.phases import Phase
+from flagfall.timing.control import Phase
 
 WIRE_VERSION: Final = 1
 
@@ -79,11 +59,7 @@ class Hello(_Message, frozen=True):
     """The first message of a host.
 
     Attributes:
-        version: the version of this protocol.
-        seat: the number of the seat.
-        seats: number of seats.
         seed: a seed of the agent's own, 0 to 2**63 - 1.
-        time_control: text form.
         spaces: observations and actions of the first task; `None` if they are not known yet.
         resumed: the match has begun; the agent was ready before, on a connection that was lost.
         agent: the text of the agent to load, for the agent's end of flagfall.
@@ -105,9 +81,8 @@ class Ask(_Message, frozen=True):
     """A turn.
 
     Attributes:
-        number: the number of the envelope, see `flagfall.kernel.channels.envelope.Envelope`.
+        number: the number of the envelope, see `flagfall.kernel.channels.turn_channel.Envelope`.
         phase: `act`, `init` or `result`.
-        observation: the observation.
         reward: the reward for an earlier action.
         limit_ns: the time left for the answer in nanoseconds; `None` for no limit.
         late: the notice of a turn that was late or illegal, sent once.
@@ -182,8 +157,6 @@ class Answer(_Message, frozen=True):
     """The answer to the turn of that number.
 
     Attributes:
-        number: the number of the turn.
-        action: the action.
         note: a note for the journal (`flagfall.kernel.hosting.Briefing.note`).
     """
 
@@ -218,10 +191,6 @@ _TO_AGENT: Final[Mapping[Encoding, Callable[[bytes], Any]]] = {
 def encode(message: ToAgent | FromAgent, encoding: Encoding) -> bytes:
     """Return the bytes of a message, without the end of a line or the head of a frame.
 
-    Args:
-        message: the message.
-        encoding: its encoding.
-
     Raises:
         CodecError: an action or observation holds a value that cannot be encoded.
     """
@@ -238,7 +207,6 @@ def decode_from_agent(data: bytes, encoding: Encoding) -> FromAgent:
 
     Args:
         data: the bytes of one message.
-        encoding: its encoding.
 
     Raises:
         AgentFault: they are not a message of an agent.
@@ -259,7 +227,6 @@ def decode_to_agent(data: bytes, encoding: Encoding) -> ToAgent:
 
     Args:
         data: the bytes of one message.
-        encoding: its encoding.
 
     Raises:
         CodecError: they are not a message of a host.

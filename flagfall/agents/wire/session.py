@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CLOSE_SECONDS", "MessageStream", "ProtocolChannel", "WireSession", "describe_spaces"]
-
 import itertools
 from contextlib import suppress
 from typing import Final, Protocol
@@ -29,9 +27,8 @@ from flagfall.agents.wire.messages import (
 )
 from flagfall.errors import AgentFault, HostFault
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
-from flagfall.kernel.channels.lines import LineError
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError, LineError
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import HostSeat
@@ -103,20 +100,13 @@ class ProtocolChannel:
         return self._stream.age_ns()
 
     def choose(self, encoding: Encoding) -> None:
-        """Use an encoding for all messages that follow.
-
-        Args:
-            encoding: the encoding.
-        """
+        """Use an encoding for all messages that follow."""
         if encoding != self._encoding:
             self._encoding = encoding
             self._stream.use_frames()
 
     async def send(self, message: ToAgent) -> None:
         """Send a message; it is lost if the agent is gone, which `receive` reports.
-
-        Args:
-            message: the message.
 
         Raises:
             HostFault: an observation cannot be encoded. No agent is disqualified for that.
@@ -126,9 +116,6 @@ class ProtocolChannel:
 
     def send_nowait(self, message: ToAgent) -> bool:
         """Send as much of a message as possible without waiting.
-
-        Args:
-            message: the message.
 
         Returns:
             True if nothing is left to send, also if the agent is gone; otherwise `flush` comes next.
@@ -215,8 +202,6 @@ class WireSession:
     """The conversation with one agent in one match, over one channel or, after a loss, over another.
 
     Args:
-        seat: the agent's seat.
-        briefing: the information for the agent.
         agent: the text of the agent that the other end is to load; empty if it is the agent.
         max_unsolicited: the most messages in a row that answer nothing, before the agent is disqualified;
             `None` if it can do no harm by them.
@@ -247,9 +232,6 @@ class WireSession:
 
     async def start(self, channel: ProtocolChannel) -> None:
         """Send `hello`, and answer the seat's `start` when the agent is ready.
-
-        Args:
-            channel: to the agent.
 
         Raises:
             AgentFault: the agent could not be loaded, or sent another message.
@@ -288,9 +270,6 @@ class WireSession:
 
         On a second channel it begins with the turn that the agent had when the first was lost, if that still
         has time.
-
-        Args:
-            channel: to the agent, which is ready.
 
         Raises:
             AgentFault: the agent is gone, or sent something that is not a message.
@@ -337,9 +316,6 @@ class WireSession:
     async def end(self, channel: ProtocolChannel) -> None:
         """Send `bye`, and give the agent time to close.
 
-        Args:
-            channel: to the agent.
-
         Raises:
             AgentFault: it failed meanwhile.
         """
@@ -350,8 +326,6 @@ class WireSession:
         """Hand messages to the seat until the agent has answered or skipped the envelope of a number.
 
         Args:
-            channel: to the agent.
-            number: the number of the envelope.
             first: a message that was received already.
         """
         for received in itertools.count(1):
@@ -385,10 +359,6 @@ class WireSession:
 
 def describe_spaces(task: TaskRole, seat: int) -> Spaces:
     """Describe what a task shows to a seat and takes from it.
-
-    Args:
-        task: the task.
-        seat: the number of the seat.
 
     Raises:
         HostFault: the task's own code fails. No agent is disqualified for that.

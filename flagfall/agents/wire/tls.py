@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TlsStream", "tcp_stream", "tls_stream"]
-
 import socket
 from collections.abc import Callable
 from ssl import SSLContext
@@ -47,9 +45,6 @@ class TlsStream:
     async def write(self, data: bytes) -> None:
         """Write all of it. If it is cancelled, part may have been sent: close the stream then.
 
-        Args:
-            data: the bytes.
-
         Raises:
             trio.BrokenResourceError: the other end is gone.
         """
@@ -71,11 +66,7 @@ class TlsStream:
 
 
 def tcp_stream(stream: trio.SocketStream) -> TcpStream:
-    """Return a byte stream over a TCP connection, which replaces the given stream.
-
-    Args:
-        stream: a connection.
-    """
+    """Return a byte stream over a TCP connection, which replaces the given stream."""
     return TcpStream(socket.socket(fileno=stream.socket.detach()))
 
 
@@ -85,8 +76,6 @@ async def tls_stream(
     """Perform the handshake of TLS; return a byte stream that replaces the given stream.
 
     Args:
-        stream: a connection.
-        context: the TLS settings.
         server_hostname: the name that the other end must prove; `None` at the server's end.
 
     Raises:

@@ -7,8 +7,6 @@ Rule 3: pings are answered; at most `MAX_PINGS` pings and pongs are taken for ea
 
 from __future__ import annotations
 
-__all__ = ["WebSocketStream"]
-
 from collections import deque
 from contextlib import suppress
 from typing import Any, Final
@@ -30,7 +28,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import ProtocolError
 
-from flagfall.agents.connections.handshakes import MAX_BLANKS, has_many_blanks
+from flagfall.agents.admission import MAX_BLANKS, has_many_blanks
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError
 from flagfall.kernel.channels.pipes import ByteStream
 
@@ -90,7 +88,6 @@ class WebSocketStream:
 
         Args:
             host: name and port of the server.
-            target: the path to request.
 
         Raises:
             FrameError: the other end does not speak WebSocket, or refuses.
@@ -104,11 +101,7 @@ class WebSocketStream:
     # Messages.
 
     def allow(self, max_bytes: int) -> None:
-        """Set the longest message that is accepted from now on.
-
-        Args:
-            max_bytes: its length.
-        """
+        """Set the longest message that is accepted from now on."""
         self._max_bytes = max_bytes
 
     def use_frames(self) -> None:
@@ -118,9 +111,6 @@ class WebSocketStream:
     async def send(self, payload: bytes) -> None:
         """Send a message. If it is cancelled, part of it may have been sent: close the stream then.
 
-        Args:
-            payload: the message.
-
         Raises:
             trio.BrokenResourceError: the other end is gone.
         """
@@ -129,11 +119,7 @@ class WebSocketStream:
         )
 
     def send_nowait(self, payload: bytes) -> bool:
-        """Keep a message for `flush`, which comes next.
-
-        Args:
-            payload: the message.
-        """
+        """Keep a message for `flush`, which comes next."""
         self._unsent = payload
         return False
 

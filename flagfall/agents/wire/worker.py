@@ -7,8 +7,6 @@ exit code says if it could.
 
 from __future__ import annotations
 
-__all__ = ["TurnTimes", "end_process", "main", "serve", "take_standard_streams"]
-
 import importlib
 import inspect
 import os
@@ -21,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 from msgspec import UNSET
 
-from flagfall.agents.agent import adapt
-from flagfall.agents.loop import play_seat, resolve
+from flagfall.agents.agent import adapt, play_seat, resolve
 from flagfall.agents.registry import load_agent
 from flagfall.agents.wire.messages import (
     Answer,
@@ -38,10 +35,9 @@ from flagfall.agents.wire.messages import (
     encode,
 )
 from flagfall.errors import AgentFault, UsageError
-from flagfall.kernel.channels.envelope import Envelope
-from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, frame
-from flagfall.kernel.channels.lines import LineReader
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, LineReader, frame
 from flagfall.kernel.channels.pipes import READ_BYTES
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.safe_values import to_recordable
 from flagfall.kernel.spaces import has_arrays
@@ -63,9 +59,6 @@ class TurnTimes:
     """Times at which an agent that shares its host's clock took its newest turn and made its answer.
 
     Written in the agent's thread and read in the host's: each value is set as a whole.
-
-    Args:
-        now: the host's clock.
     """
 
     def __init__(self, now: NowNs) -> None:
@@ -73,28 +66,16 @@ class TurnTimes:
         self._took = self._made = (-NEVER_NS, 0)
 
     def take(self, number: int) -> None:
-        """Note that the agent takes a turn now.
-
-        Args:
-            number: the number of the turn.
-        """
+        """Note that the agent takes a turn now."""
         self._took = (number, self.now())
 
     def make(self, number: int) -> None:
-        """Note that its answer is sent now; an answer to a turn that it does not have is ignored.
-
-        Args:
-            number: the number of the turn.
-        """
+        """Note that its answer is sent now; an answer to a turn that it does not have is ignored."""
         if number == self._took[0] != self._made[0]:
             self._made = (number, self.now())
 
     def of(self, number: int) -> tuple[int | None, int | None]:
-        """Return both times of a turn, each `None` if it has not happened yet.
-
-        Args:
-            number: the number of the turn.
-        """
+        """Return both times of a turn, each `None` if it has not happened yet."""
         took, made = self._took, self._made
         return (took[1] if took[0] == number else None, made[1] if made[0] == number else None)
 

@@ -11,8 +11,6 @@ Rule: the protocol does not number turns, so the order must tell which token a r
 
 from __future__ import annotations
 
-__all__ = ["RemoteLearnerHost"]
-
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,17 +18,23 @@ from typing import Final
 
 import trio
 
-from flagfall.agents.command_line import split_command
-from flagfall.agents.connections.addresses import LOOPBACK
-from flagfall.agents.connections.listening import ListeningHost
+from flagfall.agents.admission import LOOPBACK
+from flagfall.agents.listening import ListeningHost
 from flagfall.agents.process.isolation import NO_ISOLATION
 from flagfall.agents.process.supervised import EXIT_GRACE_SECONDS, SupervisedProcess, open_supervised
-from flagfall.agents.spec import LEARNER_PORT
+from flagfall.agents.spec import LEARNER_PORT, split_command
 from flagfall.agents.wire.session import describe_spaces
-from flagfall.agents.zmq.messages import read_reply, reward_text, token_text
-from flagfall.agents.zmq.pair_socket import ConnectionLost, LearnerAdmission, LearnerConnection, LearnerPlace
+from flagfall.agents.zmq.pair_socket import (
+    ConnectionLost,
+    LearnerAdmission,
+    LearnerConnection,
+    LearnerPlace,
+    read_reply,
+    reward_text,
+    token_text,
+)
 from flagfall.errors import AgentFault, HostFault
-from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import HostSeat
@@ -65,7 +69,6 @@ class RemoteLearnerHost(ListeningHost[LearnerAdmission]):
             this machine can be the learner.
         command: a program to start, with its arguments; the port is appended as the last one. It is
             split as a shell would, without running one.
-        name: for tables and records.
         token: the token that a learner must send as its first message, before `hello`; empty for none. Never
             shown.
 
@@ -123,14 +126,10 @@ class _LearnerMatch:
     """One match of a learner: waits for it, and plays with it.
 
     Args:
-        admission: the source of learners.
-        place: the place of this match.
-        seat: the seat that is played.
         start: the first envelope of the seat.
         keeps: the connection is kept for the next match.
 
     Attributes:
-        seat: as in the arguments.
         sent_last_reward: the learner has been sent a last reward, without a token.
         cpu_clock: the clock of the learner's CPU time, if that is to count.
     """
@@ -217,7 +216,6 @@ class _LearnerSession:
     """The conversation with the learner of one match.
 
     Args:
-        seat: the seat that is played.
         newest: the number of the newest envelope of the seat.
 
     Attributes:
@@ -237,7 +235,6 @@ class _LearnerSession:
         """Report that the learner is there, and discard what it still sends of an earlier match.
 
         Args:
-            connection: to the learner.
             cpu_clock: the clock of its CPU time, if that is to count.
         """
         if connection.awaits_reply:
@@ -254,9 +251,6 @@ class _LearnerSession:
 
     async def answer_turns(self, connection: LearnerConnection) -> None:
         """Play until there are no more turns.
-
-        Args:
-            connection: to the learner.
 
         Raises:
             ConnectionLost: the learner is gone.
@@ -303,7 +297,6 @@ async def _drop_surplus(connection: LearnerConnection, drop: Callable[[list[byte
     """Receive the messages that have come already, at most `MAX_DROPPED`.
 
     Args:
-        connection: to the learner.
         drop: takes each of them, as its frames.
 
     Raises:

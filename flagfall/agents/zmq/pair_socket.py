@@ -1,7 +1,7 @@
-"""Connections of remote learners: the ZeroMQ handshake, `hello`, and messages, without waiting or with it.
+"""Connections of remote learners: the ZeroMQ handshake, `hello`, and messages of round 1.
 
 Rule 1: a connection belongs to a learner when it has sent `hello`, after the token if one is asked for.
-    Until then it is one of many (`flagfall.agents.connections.handshakes`): a greeting alone takes no
+    Until then it is one of many (`flagfall.agents.admission`): a greeting alone takes no
     learner's place.
 Rule 2: a learner that connects again sends `hello` again. A client library that connects again by itself, for
     a program that does not notice, does not send it, and is not admitted.
@@ -9,21 +9,101 @@ Rule 2: a learner that connects again sends `hello` again. A client library that
 
 from __future__ import annotations
 
-__all__ = ["ConnectionLost", "LearnerAdmission", "LearnerConnection"]
-
 import hmac
+import operator
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
+import attrs
 import trio
 
-from flagfall.agents.connections.admission import Admission, Place, Refusal
-from flagfall.agents.connections.handshakes import is_hung_up
+from flagfall.agents.admission import Admission, Place, Refusal, is_hung_up
 from flagfall.agents.wire.tls import tcp_stream
-from flagfall.agents.zmq.messages import HELLO, reward_text, shown
 from flagfall.agents.zmq.zmtp import ZmtpError, ZmtpPeer, message
-from flagfall.errors import AgentFault
+from flagfall.errors import AgentFault, HostFault
 from flagfall.kernel.channels.pipes import PipeStream
+
+# Messages of a learner of round 1: decimal texts and single characters.
+#
+# In bit mode a token is the character `0` or `1`, in byte mode the character of its code.
+
+HELLO: Final = b"hello"
+"""The first message of a learner."""
+
+MAX_SHOWN_CHARS: Final = 40
+"""Maximum length of an invalid message that is shown to its author."""
+
+_MAX_BYTE: Final = 255
+_BITS: Final = "01"
+
+
+@attrs.frozen
+class BadReply:
+    """A reply that is not a byte; no task takes it as an action.
+
+    Attributes:
+        what: the fault, and the beginning of the reply.
+    """
+
+    what: str
+
+
+def read_reply(frames: list[bytes], *, bits: bool = False) -> int | BadReply:
+    """Return the byte or bit of a message: one frame of one character in UTF-8, its code 0 to 255.
+
+    Args:
+        bits: it is bit mode; the character must be `0` or `1`.
+    """
+    if len(frames) != 1:
+        return BadReply(f"{len(frames)} frames: {shown(frames[0])}")
+    try:
+        text = frames[0].decode()
+    except UnicodeDecodeError:
+        return BadReply(f"not UTF-8: {shown(frames[0])}")
+    if len(text) != 1:
+        return BadReply(f"{len(text)} characters: {shown(frames[0])}")
+    code = ord(text)
+    if bits:
+        return _BITS.index(text) if text in _BITS else BadReply(f"not a bit: {shown(frames[0])}")
+    return code if code <= _MAX_BYTE else BadReply(f"code {code}: {shown(frames[0])}")
+
+
+def reward_text(reward: Any) -> bytes:
+    """Return a reward as decimal text: whole numbers without a point, truth values as `1` and `0`."""
+    if not isinstance(reward, int):
+        reward = float(reward)
+        if not reward.is_integer():
+            return repr(reward).encode()
+    return str(int(reward)).encode()
+
+
+def token_text(observation: Any, *, bits: bool = False) -> bytes:
+    """Return a byte as the character of that code, in UTF-8; a bit as `0` or `1`.
+
+    Args:
+        bits: it is bit mode.
+
+    Raises:
+        HostFault: it is not a byte, or not a bit. No agent is disqualified for that.
+    """
+    with suppress(TypeError):
+        code = operator.index(observation)
+        if bits and 0 <= code < len(_BITS):
+            return _BITS[code].encode()
+        if not bits and 0 <= code <= _MAX_BYTE:
+            return chr(code).encode()
+    raise HostFault(
+        f"a learner over ZeroMQ takes bytes: give it byte tasks; this one shows {shown(observation)}"
+    )
+
+
+def shown(what: Any) -> str:
+    """Return the beginning of a value as text, bounded in length."""
+    if isinstance(what, bytes) and len(what) > MAX_SHOWN_CHARS:
+        return f"{what[:MAX_SHOWN_CHARS]!r}..."
+    return repr(what)[: 4 * MAX_SHOWN_CHARS]
+
 
 HELLO_SECONDS: Final = 60.0
 """The time from connecting to `hello`. A learner may connect first and load its model then. When its
@@ -48,10 +128,6 @@ class Disconnected(ConnectionLost):
 
 class LearnerConnection:
     """Messages from and to one learner.
-
-    Args:
-        pipe: the connection.
-        fd: its descriptor.
 
     Attributes:
         age_ns: see `flagfall.kernel.channels.pipes.PipeStream.age_ns`.
@@ -154,7 +230,6 @@ class LearnerAdmission(Admission[LearnerConnection, "LearnerPlace"]):
 
     Args:
         token: the token that a learner must send before `hello`; empty for none.
-        where: the address, for messages.
 
     Attributes:
         wrong_start: the first message of the newest connection that began with something else; empty where
@@ -190,11 +265,7 @@ class LearnerAdmission(Admission[LearnerConnection, "LearnerPlace"]):
 
 
 class LearnerPlace(Place[LearnerConnection]):
-    """The place of one match at a `LearnerAdmission`.
-
-    Args:
-        admission: the source of learners.
-    """
+    """The place of one match at a `LearnerAdmission`."""
 
     def __init__(self, admission: LearnerAdmission) -> None:
         super().__init__(admission)

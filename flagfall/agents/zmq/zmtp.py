@@ -11,8 +11,6 @@ Rule 2: after an error the connection cannot be trusted again.
 
 from __future__ import annotations
 
-__all__ = ["MAX_MESSAGE_BYTES", "MAX_MESSAGE_FRAMES", "ZmtpError", "ZmtpPeer", "message"]
-
 from typing import Final
 
 from flagfall.errors import FlagfallError

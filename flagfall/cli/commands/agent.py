@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["agent"]
-
 import sys
 from pathlib import Path
 from typing import Annotated, Final

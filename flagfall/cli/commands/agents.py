@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["agents"]
-
 import inspect
 from typing import Annotated
 
@@ -38,7 +36,7 @@ def agents(*, json: Annotated[bool, Parameter(negative="", show_default=False)] 
     Args:
         json: Print a JSON object instead of a table: descriptions by name.
     """
-    from flagfall.agents.samples.registry import SAMPLES
+    from flagfall.agents.registry import SAMPLES
     from flagfall.agents.spec import SCHEMES
 
     lines = {name: (inspect.getdoc(agent) or "").partition("\n")[0] for name, agent in SAMPLES.items()}

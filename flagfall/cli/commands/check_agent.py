@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["check_agent"]
-
 from itertools import count
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.log_options import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, LogOptions
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
@@ -50,14 +48,15 @@ def check_agent(
     """
     import attrs
 
+    from flagfall.agents.hosts.registry import Player
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.spec import AgentSpec
     from flagfall.cli.console.output import print_json, print_table, table
     from flagfall.cli.runs.plan import option_of
-    from flagfall.cli.runs.preflight import check_players
-    from flagfall.playing import DEFAULT_TIME_CONTROL, Player
-    from flagfall.terminal_text import sanitize_terminal
+    from flagfall.cli.runs.task_options import check_players
+    from flagfall.playing import DEFAULT_TIME_CONTROL
     from flagfall.testing.agent_report import AgentUnderTest, report_agent
+    from flagfall.texts import sanitize_terminal
     from flagfall.timing import TimeControl
 
     kept = Isolation.from_options(isolation, limits, pass_env, show)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["check_host"]
-
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
@@ -102,7 +100,7 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
             {"rows": [_as_data(finding) for finding in findings], "limits": limits, "no_sandbox": missing}
         )
         return
-    from flagfall.terminal_text import counted
+    from flagfall.texts import counted
 
     words = ("agent", "host", "verdict", "others lost", "left behind", "as expected")
     rows = table(*words, numbers=("after",))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["check_task"]
-
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -37,8 +35,8 @@ def check_task(
     from flagfall.cli.console.output import print_json, print_table, table
     from flagfall.errors import UsageError
     from flagfall.tasks.catalog import make_task
-    from flagfall.terminal_text import sanitize_terminal
-    from flagfall.testing.task_contract import DEFAULT_SEEDS, report_task
+    from flagfall.testing.contracts import DEFAULT_SEEDS, report_task
+    from flagfall.texts import sanitize_terminal
 
     if steps < 1:
         raise UsageError(f"--steps {steps}: write a whole number, at least 1")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["completion"]
-
 from typing import Literal
 
 
@@ -12,9 +10,6 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
 
     bash: `flagfall completion bash > ~/.local/share/bash-completion/completions/flagfall`. zsh: write it to
     `_flagfall` in a folder of `$fpath`. fish: `~/.config/fish/completions/flagfall.fish`.
-
-    Args:
-        shell: The shell.
     """
     from flagfall.cli import full_app
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ctl"]
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,14 +26,13 @@ def ctl(
     after all others. `jobs N` sets the number of matches played at the same time.
 
     Args:
-        folder: Folder of the tournament.
         command: What to do; `status` shows the running matches.
         value: The id of the match for `cancel`, the number for `jobs`.
         json: Print the state as one JSON object.
     """
     from flagfall.cli.console.output import number, print_json, print_table, table
-    from flagfall.terminal_text import sanitize_terminal
-    from flagfall.tournament.run.control_client import NotPlayed, send_command
+    from flagfall.texts import sanitize_terminal
+    from flagfall.tournament.run.control import NotPlayed, send_command
 
     if (command in _NEEDS) != (value is not None):
         raise UsageError(
@@ -75,8 +72,8 @@ def _why_not_played(folder: Path, why: str) -> str:
     import shlex
     from contextlib import closing
 
+    from flagfall.tournament.standings import stored_results
     from flagfall.tournament.store import Store, holds_tournament
-    from flagfall.tournament.stored_standings import stored_results
 
     if not holds_tournament(folder):
         return why
@@ -95,7 +92,7 @@ def _why_not_played(folder: Path, why: str) -> str:
 
 
 def _count(text: str) -> int:
-    from flagfall.tournament.run.control_socket import MAX_JOBS
+    from flagfall.tournament.run.control import MAX_JOBS
 
     if not text.isdecimal() or len(text) > len(str(MAX_JOBS)) or not 1 <= int(text) <= MAX_JOBS:
         raise UsageError(f"ctl jobs {text}: write a whole number from 1 to {MAX_JOBS}")

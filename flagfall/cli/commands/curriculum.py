@@ -7,8 +7,6 @@ lesson of a fresh learner can be repeated and recorded under the kernel.
 
 from __future__ import annotations
 
-__all__ = ["Lesson", "curriculum", "teach"]
-
 import traceback
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import attrs
 from cyclopts import Parameter
 
-from flagfall.cli.console.log_options import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, LogOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flagfall.kernel.sinks import Sink
+    from flagfall.kernel.dispatcher import Sink
     from flagfall.tasks.task import Task
 
 _List = Parameter(consume_multiple=True, negative="")
@@ -52,7 +50,6 @@ def curriculum(
         seed: Root seed of all random numbers.
         go_on: Keep one learner for all tasks, instead of a fresh one for each.
         json: Print one JSON object instead of a table.
-        logs: Settings of the log.
     """
     from flagfall.agents.registry import load_agent
 
@@ -79,7 +76,6 @@ class Lesson:
     """Result of one task.
 
     Attributes:
-        task: the id of the task.
         passed: whether it was solved often enough in a row.
         steps: bytes exchanged until it was learned, or until the limit.
         instances: number of finished instances.
@@ -122,9 +118,9 @@ def teach(
         agent: name of the agent, for the sinks.
         sinks: take events as those of a match.
     """
+    from flagfall.kernel.outcomes import derive_seed
     from flagfall.kernel.script import run_plain
-    from flagfall.kernel.seeding import derive_seed
-    from flagfall.recording.plain_events import PlainEvents
+    from flagfall.recording.match_logs import PlainEvents
     from flagfall.tasks.schedulers import ConsecutiveTaskScheduler
 
     scheduler = ConsecutiveTaskScheduler([task], threshold)
@@ -202,7 +198,7 @@ def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, floa
 
     from flagfall.errors import UsageError
     from flagfall.kernel.hosting import Briefing
-    from flagfall.kernel.seeding import derive_seed
+    from flagfall.kernel.outcomes import derive_seed
 
     reply = getattr(given, "reply", None)
     if not callable(reply) or inspect.iscoroutinefunction(reply):
@@ -221,7 +217,7 @@ def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, floa
 
 def _report(lessons: Sequence[Lesson], *, json: bool) -> None:
     from flagfall.cli.console.output import number, print_json, print_table, table
-    from flagfall.terminal_text import sanitize_terminal
+    from flagfall.texts import sanitize_terminal
 
     if json:
         print_json({"lessons": [attrs.asdict(lesson) for lesson in lessons]})

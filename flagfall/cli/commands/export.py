@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXPORTS", "Export", "export"]
-
 import sys
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -31,13 +29,13 @@ class Export(NamedTuple):
 EXPORTS: Final = {
     "trace": Export(
         ".trace.json",
-        "flagfall.viewer.export.trace:write_trace",
+        "flagfall.viewer.trace:write_trace",
         "a timeline of matches, turns, stalls and disqualifications in Chrome's trace event format, which"
         " ui.perfetto.dev opens.",
     ),
     "parquet": Export(
         ".parquet",
-        "flagfall.viewer.export.parquet:write_parquet",
+        "flagfall.viewer.parquet:write_parquet",
         "a table with a row for each turn; needs the extra `parquet`.",
     ),
 }
@@ -69,8 +67,8 @@ def export(
     from pkgutil import resolve_name
 
     from flagfall.cli.console.files import reading, replacing
-    from flagfall.terminal_text import one_line
-    from flagfall.viewer.export.sources import find_sources, match_name
+    from flagfall.texts import one_line
+    from flagfall.viewer.parquet import find_sources, match_name
 
     problems = 0
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["play"]
-
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.log_options import NO_LOG, LogOptions
-from flagfall.cli.pages.serving import OpenPage, ServerOptions, open_in_browser
+from flagfall.cli.console.files import NO_LOG, LogOptions
+from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     import trio
 
     from flagfall.viewer.play.session import PlaySession
-    from flagfall.viewer.server.bind import Bind
+    from flagfall.viewer.server.access import Bind
 
 _List = Parameter(consume_multiple=True, negative="")
 _Flag = Parameter(negative="", show_default=False)
@@ -76,18 +74,16 @@ def play(
         output: Folder of the results; by default a new one in the working directory, `play-` and the time.
         open_page: Open the page in the browser of this desktop, if there is one.
         server: Address of the page, and who may open it. The token is made here if there is no token file.
-        logs: Settings of the log.
     """
     from flagfall.agents.hosts.registry import Player
     from flagfall.cli.console.files import new_folder
     from flagfall.cli.runs.plan import check_tick, option_of
     from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
     from flagfall.playing import MatchRequest
-    from flagfall.tasks.adapters.env_spec import split_texts
+    from flagfall.tasks.adapters.environment_task import split_texts
     from flagfall.tasks.building import is_endless
     from flagfall.tournament.plan.entries import MAX_NAME
-    from flagfall.viewer.play.record import check_folder
-    from flagfall.viewer.play.session import PlaySession
+    from flagfall.viewer.play.session import PlaySession, check_folder
 
     folder = new_folder("play") if output is None else output
     check_folder(folder)
@@ -157,7 +153,7 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
     import trio
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
-    from flagfall.viewer.play.routes import play_routes
+    from flagfall.viewer.play.session import play_routes
     from flagfall.viewer.server.access import Access
     from flagfall.viewer.server.app import make_app
     from flagfall.viewer.server.run import serve

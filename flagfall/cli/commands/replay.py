@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["replay"]
-
 import re
 from functools import partial
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from flagfall.cli.pages.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
+from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +45,6 @@ def replay(
         trust: Import the modules that the journal names, to draw pictures. Without this option `replay` asks
             at a terminal, and elsewhere shows what the journal itself holds.
         open_page: Open the page in the browser of this desktop, if there is one.
-        options: The address of the page.
     """
     from flagfall.cli.console.files import reading
 
@@ -81,7 +78,7 @@ def _span(text: str) -> tuple[int, int]:
 
 def _tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
     """Return how the tasks of the match are made."""
-    from flagfall.cli.runs.recorded_tasks import decide_trust, from_config
+    from flagfall.cli.runs.plan import decide_trust, from_config
     from flagfall.viewer.replay.index import Index
 
     header = Index(file).header
@@ -105,7 +102,7 @@ def _write(file: Path, output: Path, span: tuple[int, int] | None, chosen: dict[
 
 
 def _serve(file: Path, bind: Any, chosen: dict[str, Any], *, open_page: bool) -> int:
-    from flagfall.viewer.replay.routes import Replays, replay_routes
+    from flagfall.viewer.replay.page import Replays, replay_routes
 
     replays = Replays.of(file, **chosen)
 

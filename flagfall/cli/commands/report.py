@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["report"]
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,7 +29,6 @@ def report(
     running or interrupted; nothing in its folder is changed but the report itself.
 
     Args:
-        folder: The folder of a tournament.
         output: The file; by default `report.html` in the folder.
         embed: Number of matches whose replays are put into the file, chosen by interest.
         png: Also write the plots to this folder, for papers (needs the extra `plots`).
@@ -46,7 +43,7 @@ def report(
         from flagfall.viewer.report.plots import check_plots
 
         check_plots()
-    from flagfall.cli.tournaments.report_file import write_report
+    from flagfall.cli.tournaments.results import write_report
     from flagfall.tournament.folder import REPORT
 
     target = output or folder / REPORT

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["results"]
-
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -54,8 +52,8 @@ def results(
 
 
 def _show_match(file: Path, output: Path | None, *, json: bool) -> None:
-    from flagfall.cli.runs.results_file import check_results, figures_text, write_results
-    from flagfall.recording.journal.writer import read_journal
+    from flagfall.cli.runs.plan import check_results, figures_text, write_results
+    from flagfall.recording.journal.reader import read_journal
     from flagfall.recording.round1_results import ResultsSink
 
     sink = ResultsSink()

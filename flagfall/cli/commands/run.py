@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["run"]
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.log_options import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, LogOptions
 from flagfall.cli.console.output import Wide
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
@@ -126,17 +124,16 @@ def run(
         wide: Print whole tables, however long their lines are.
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
-        logs: Settings of the log.
     """
     import trio
 
+    from flagfall.agents.hosts.registry import Player
     from flagfall.agents.process.isolation import Isolation
     from flagfall.cli.runs.plan import check_tick, make_plan
-    from flagfall.cli.runs.preflight import check_players
     from flagfall.cli.runs.session import RunSession
-    from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
-    from flagfall.playing import MatchRequest, Player
-    from flagfall.tasks.adapters.env_spec import split_texts
+    from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
+    from flagfall.playing import MatchRequest
+    from flagfall.tasks.adapters.environment_task import split_texts
     from flagfall.timing import VirtualClock
     from flagfall.timing.control import UNTIMED
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["schema"]
-
 from typing import Literal
 
 
@@ -19,10 +17,10 @@ def schema(kind: Literal["plan", "config"], /) -> None:
     from flagfall.cli.console.output import print_json
 
     if kind == "plan":
-        from flagfall.tournament.plan.json_schema import plan_schema
+        from flagfall.tournament.plan.parser import plan_schema
 
         print_json(plan_schema())
     else:
-        from flagfall.tasks.configs.json_schema import config_schema
+        from flagfall.tasks.configs.files import config_schema
 
         print_json(config_schema())

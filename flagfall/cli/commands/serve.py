@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["serve"]
-
 import contextlib
 import os
 import sys
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.pages.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
+from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     import trio
     from starlette.routing import BaseRoute
 
-    from flagfall.viewer.server.bind import Bind
+    from flagfall.viewer.server.access import Bind
 
 _DEFAULTS: Final = ServerOptions()
 
@@ -44,7 +42,6 @@ def serve(
     affected.
 
     Args:
-        folder: Folder of the tournament.
         server: Address of the pages, and who may see them.
         allow_control: Let viewers pause and resume the run, and cancel matches. Without `--token-file` a
             token is made, and is part of the address that is printed.
@@ -57,10 +54,8 @@ def serve(
         os.nice(NICENESS)
 
     async def start(nursery: trio.Nursery) -> Sequence[BaseRoute]:
-        from flagfall.viewer.live.result_pages import LINKS, ReportPage, replays_of
-        from flagfall.viewer.live.routes import live_routes
-        from flagfall.viewer.live.watcher import Watcher
-        from flagfall.viewer.replay.routes import replay_routes
+        from flagfall.viewer.live.routes import LINKS, ReportPage, Watcher, live_routes, replays_of
+        from flagfall.viewer.replay.page import replay_routes
 
         watcher = Watcher(folder)
         nursery.start_soon(watcher.run)

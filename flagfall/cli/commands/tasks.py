@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["tasks"]
-
 from textwrap import fill
 from typing import Annotated, Final
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["tournament"]
-
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.log_options import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, LogOptions
 from flagfall.cli.console.output import Wide
 from flagfall.errors import FlagfallError, HostFault, UsageError
 
@@ -59,9 +57,8 @@ def tournament(
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
         wide: Print whole tables, however long their lines are.
         quiet: Show no progress.
-        logs: Settings of the log.
     """
-    from flagfall.kernel.seeding import MAX_SEED
+    from flagfall.kernel.outcomes import MAX_SEED
     from flagfall.tournament.plan.parser import PLANS, load_plan
     from flagfall.tournament.run.api import run_tournament
 
@@ -72,7 +69,7 @@ def tournament(
     loaded = load_plan(plan, seed=seed)
     folder = output or loaded.output.folder
     if dry_run:
-        from flagfall.cli.tournaments.schedule import print_schedule
+        from flagfall.cli.tournaments.results import print_schedule
 
         print_schedule(loaded, folder, jobs)
         return 0
@@ -129,12 +126,12 @@ def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, s
 
 def _write_report(folder: Path) -> None:
     """Write the report; the tournament has succeeded in any case, so a failure is only a warning."""
-    from flagfall.terminal_text import one_line
+    from flagfall.texts import one_line
     from flagfall.tournament.folder import REPORT
 
     again = f"flagfall report {shlex.quote(str(folder))}"
     try:
-        from flagfall.cli.tournaments.report_file import write_report
+        from flagfall.cli.tournaments.results import write_report
 
         write_report(folder, folder / REPORT)
     except Exception as error:  # noqa: BLE001 - see above
@@ -146,9 +143,9 @@ def _write_report(folder: Path) -> None:
 def _check(plan: TournamentPlan, *private: Path) -> None:
     """Check what needs more than the plan: formats, agents, and that no agent can see these files."""
     from flagfall.agents.hosts.registry import Player
-    from flagfall.cli.runs.preflight import check_players
-    from flagfall.tournament.exports import check_format
+    from flagfall.cli.runs.task_options import check_players
     from flagfall.tournament.run.api import refuse_showing
+    from flagfall.tournament.standings import check_format
 
     for form in plan.output.tables:
         check_format(form)
@@ -158,11 +155,10 @@ def _check(plan: TournamentPlan, *private: Path) -> None:
 
 def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> bool:
     """Print the standings, write the tables of the plan, and return whether an agent was disqualified."""
-    from flagfall.cli.tournaments.standings import print_standings
-    from flagfall.tournament.exports import agent_rows, export
+    from flagfall.cli.tournaments.results import print_standings
     from flagfall.tournament.folder import replace_file
+    from flagfall.tournament.standings import agent_rows, export, stored_standings
     from flagfall.tournament.store import Store
-    from flagfall.tournament.stored_standings import stored_standings
 
     store = Store(folder)
     try:

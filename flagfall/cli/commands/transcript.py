@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["transcript"]
-
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +18,6 @@ def transcript(
     """Print the dialogue of a byte match, one JSON object per line.
 
     Args:
-        file: A journal.
         output: Write to this file instead; it is created when it is complete.
     """
     from flagfall.cli.console.files import reading, replacing
@@ -37,8 +34,8 @@ def transcript(
 def _lines(file: Path) -> Iterator[str]:
     import json
 
-    from flagfall.recording.journal.writer import read_journal
-    from flagfall.recording.transcript import transcript as entries
+    from flagfall.recording.journal.reader import read_journal
+    from flagfall.recording.round1_results import transcript as entries
 
     for entry in entries(read_journal(file)):
         yield json.dumps(entry) + "\n"

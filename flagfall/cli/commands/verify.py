@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["verify"]
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +25,6 @@ def verify(
     in the file, its turn, the expected and the actual value.
 
     Args:
-        file: A journal.
         config: The Python configuration of the match, if it had one: a journal alone cannot make `verify`
             execute a function.
         trust: Import the modules that the journal names, such as `my_module` in `gym:my_module:Game-v0`.
@@ -36,9 +33,9 @@ def verify(
     """
     from flagfall.cli.console.files import reading
     from flagfall.cli.console.progress import watch_turns
-    from flagfall.cli.runs.recorded_tasks import from_config, rebuild_asking
+    from flagfall.cli.runs.plan import from_config, rebuild_asking
     from flagfall.recording.verify import verify as compare
-    from flagfall.terminal_text import one_line
+    from flagfall.texts import one_line
 
     rebuild = partial(rebuild_asking, file, trust=trust) if config is None else partial(from_config, config)
     with reading(file), watch_turns(f"verifying {file}", quiet=quiet) as watch:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["STOPPING", "Interrupts", "interruptible"]
-
 import signal
 import time
 from contextlib import asynccontextmanager
@@ -56,7 +54,6 @@ class Interrupts:
         """Handle signals as they arrive.
 
         Args:
-            signals: the numbers of the signals.
             say: prints a message to the user.
             stopping: the message after the first signal.
         """
@@ -70,11 +67,7 @@ class Interrupts:
             say(f"{stopping}; Ctrl-C again to cancel at once")
 
     def take_blocked(self, number: int) -> bool:
-        """Note a signal, and return whether an agent blocks the loop: an earlier one has waited too long.
-
-        Args:
-            number: the number of the signal.
-        """
+        """Note a signal, and return whether an agent blocks the loop: an earlier one has waited too long."""
         self.number = self.number or number
         if number not in _CANCELLING:
             return False

@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_ROWS",
-    "Wide",
-    "duration",
-    "label",
-    "number",
-    "print_json",
-    "print_table",
-    "print_text",
-    "table",
-]
-
 import json
 import os
 import sys
@@ -29,7 +17,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
 
-from flagfall.terminal_text import sanitize_terminal
+from flagfall.texts import sanitize_terminal
 
 MAX_ROWS: Final = 1000
 """Most rows of a table of matches; the layout of a longer table takes minutes."""
@@ -51,7 +39,6 @@ def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) 
     Args:
         words: headings of the columns for text, at the left.
         numbers: headings of the columns for numbers, at the right.
-        title: printed above the table.
     """
     made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for name in words:
@@ -72,7 +59,6 @@ def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) 
     not enough, texts are wrapped.
 
     Args:
-        shown: the table.
         spare: headings of the columns that may be left out, the least important first.
         wide: print the whole table in any case.
     """
@@ -152,11 +138,7 @@ def number(value: float) -> str:
 
 
 def label(name: str) -> str:
-    """Return a name that an agent gave to its numbers as a label of one line: `completion tokens`.
-
-    Args:
-        name: any text.
-    """
+    """Return a name that an agent gave to its numbers as a label of one line: `completion tokens`."""
     return sanitize_terminal(name).replace("_", " ").replace("\n", " ")
 
 

@@ -1,14 +1,17 @@
-"""Progress line of a long run on the terminal."""
+"""Lines that a run prints on the terminal: its progress, and notices about code that blocks."""
 
 from __future__ import annotations
 
-__all__ = ["Progress", "show_progress", "watch_turns"]
-
+import sys
+import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from math import inf
+from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+import trio
 from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -16,13 +19,16 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from flagfall.errors import __file__ as _errors
 from flagfall.events import Event, TurnPlayed
-from flagfall.terminal_text import sanitize_terminal
+from flagfall.texts import sanitize_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from types import FrameType
 
     from rich.console import RenderableType
+
 
 REFRESHES: Final = 4
 """Refreshes per second. Each costs the event loop about 1 ms, as the display thread takes the GIL."""
@@ -37,7 +43,6 @@ class Progress:
     """State of the progress line; as a sink of events it counts turns.
 
     Args:
-        matches: number of matches to be played.
         steps: limit of turns for each match; `None` if there is none.
     """
 
@@ -55,7 +60,6 @@ class Progress:
 
         Args:
             number: the number of the match, from 0.
-            who: the names of its agents.
         """
         of = f"match {number} ({number + 1} of {self._matches}): " if self._matches > 1 else ""
         self._title = of + who
@@ -63,11 +67,7 @@ class Progress:
         self._turns = 0
 
     def show_turns(self, turns: int) -> None:
-        """Set the number of turns played in this match.
-
-        Args:
-            turns: the number of turns.
-        """
+        """Set the number of turns played in this match."""
         self._turns = turns
 
     def __call__(self, event: Event) -> None:
@@ -89,12 +89,7 @@ class Progress:
 
 @contextmanager
 def show_progress(progress: Progress, console: Console) -> Iterator[None]:
-    """Show the progress line while the context lasts, and clear it afterwards.
-
-    Args:
-        progress: the state to show.
-        console: the console of a terminal.
-    """
+    """Show the progress line while the context lasts, and clear it afterwards."""
     with Live(
         get_renderable=lambda: progress,
         console=console,
@@ -112,7 +107,6 @@ def watch_turns(title: str, *, quiet: bool = False) -> Iterator[Callable[[int], 
 
     Args:
         title: what is done, such as `verifying match.jsonl`.
-        quiet: show nothing.
     """
     console = Console(stderr=True, highlight=False, markup=False)
     progress = Progress(1, None)
@@ -128,3 +122,69 @@ def watch_turns(title: str, *, quiet: bool = False) -> Iterator[Callable[[int], 
                 shown.enter_context(show_progress(progress, console))
 
         yield watch
+
+
+NOTICE_SECONDS: Final = 1.0
+"""Time without a pass of the event loop after which the notice is printed."""
+
+MAX_NOTICES: Final = 3
+"""Most notices of one run: an agent that blocks in every turn would fill the screen."""
+
+_BEAT_SECONDS: Final = 0.25
+_OWN_FOLDERS: Final = (str(Path(_errors).parent), str(Path(trio.__file__).parent))
+
+
+@asynccontextmanager
+async def block_notice(say: Callable[[str], None]) -> AsyncIterator[None]:
+    """Print a notice, while the context lasts, when the event loop has been blocked for a second.
+
+    Args:
+        say: prints a line to the user; it is called from another thread.
+    """
+    watch = _Watch(say)
+    thread = threading.Thread(target=watch.run, name="block notice", daemon=True)
+    thread.start()
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch.beat)
+            yield
+            nursery.cancel_scope.cancel()
+    finally:
+        watch.over.set()
+        thread.join()
+
+
+class _Watch:
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.over = threading.Event()
+        self._say = say
+        self._loop_thread = threading.get_ident()
+        self._beaten = monotonic()
+
+    async def beat(self) -> None:
+        while True:
+            self._beaten = monotonic()
+            await trio.sleep(_BEAT_SECONDS)
+
+    def run(self) -> None:
+        told = 0.0
+        notices = 0
+        while notices < MAX_NOTICES and not self.over.wait(_BEAT_SECONDS):
+            beaten = self._beaten
+            blocked = monotonic() - beaten
+            if blocked >= NOTICE_SECONDS + _BEAT_SECONDS and beaten != told:
+                told = beaten
+                notices += 1
+                self._say(
+                    f"the event loop has been blocked for {blocked:.1f} s{self._place()}; meanwhile no other"
+                    " agent can play. --host process runs agents apart"
+                )
+
+    def _place(self) -> str:
+        """Return where the thread of the event loop is, outside of this package."""
+        frame: FrameType | None = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - the way to see it
+        while frame is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
+            frame = frame.f_back
+        if frame is None:
+            return ""
+        return f" in {frame.f_code.co_name} ({Path(frame.f_code.co_filename).name}, line {frame.f_lineno})"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SIGNALLED", "Ended", "as_interrupts", "release_terminal"]
-
 import os
 import select
 import signal

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["contest"]
-
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.log_options import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, LogOptions
 from flagfall.cli.gvgai.options import Agents, Flag, PlayOptions, Seed
 from flagfall.cli.gvgai.options import Journal as JournalFile
 from flagfall.errors import HostFault
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from flagfall.gvgai.track_statistics import TrackStatistics
-    from flagfall.kernel.sinks import Sink
+    from flagfall.kernel.dispatcher import Sink
     from flagfall.tournament.records import MatchRecord, MatchSpec
     from flagfall.tournament.scoring import PointsRow, TaskRanking
 
@@ -52,7 +50,6 @@ def contest(
     Args:
         games: Files, or names of games that flagfall ships.
         agent: Who plays; see `flagfall gvgai train --help`.
-        options: Settings of the tracks.
         seed: Seed of all random choices; all agents face the same seed on a game.
         output: Folder of the contest; by default a new one in the working directory, `contest-` and the time.
         resume: Continue the contest in the folder; if there is none, start it.
@@ -62,7 +59,6 @@ def contest(
         original_output: Print the lines of the original's server for each match, instead of tables.
         json: Print them as one JSON object instead of tables.
         quiet: Do not report progress.
-        logs: Settings of the log.
     """
     import trio
 
@@ -72,7 +68,7 @@ def contest(
     from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.recording.journal.writer import Journal
-    from flagfall.recording.series_names import series_path
+    from flagfall.recording.match_logs import series_path
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.contest import contest_plan, play_contest
     from flagfall.tournament.scoring import rank_tasks, total_points
@@ -128,11 +124,6 @@ def contest(
 
 class _Report:
     """Progress of a contest, and the data of its matches for the results file.
-
-    Args:
-        specs: the schedule.
-        folder: the folder of the contest.
-        quiet: do not print progress.
 
     Attributes:
         faults: the fault of the host in each match that was left out, by its id.
@@ -209,7 +200,7 @@ def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> d
 
 def _line(statistics: TrackStatistics) -> str:
     """Return the line of progress for a match."""
-    from flagfall.terminal_text import counted
+    from flagfall.texts import counted
 
     if statistics.disqualified:
         return f"disqualified: {statistics.disqualified}{_reason(statistics.detail)}"
@@ -223,7 +214,7 @@ def _line(statistics: TrackStatistics) -> str:
 
 def _reason(detail: str) -> str:
     """Return the most informative line of a detail: the first one, but the last one of a traceback."""
-    from flagfall.terminal_text import sanitize_terminal
+    from flagfall.texts import sanitize_terminal
 
     lines = sanitize_terminal(detail).strip().splitlines()
     if not lines:
@@ -234,7 +225,7 @@ def _reason(detail: str) -> str:
 def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...], folder: Path) -> None:
     """Print the ranks on each game, and across games."""
     from flagfall.cli.console.output import number, print_table, table
-    from flagfall.terminal_text import sanitize_terminal
+    from flagfall.texts import sanitize_terminal
 
     for ranking in rankings:
         rows = table(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["check_players", "run_until_interrupted"]
-
 import signal
 import sys
 from contextlib import suppress
@@ -33,7 +31,6 @@ def check_players(
         agents: texts that name them.
         options: where and how they run.
         times: time settings of the tracks.
-        rules: rules of the tracks.
 
     Returns:
         The isolation that the options set, or `None`.
@@ -41,7 +38,7 @@ def check_players(
     Raises:
         UsageError: an agent is missing, cannot be imported, or cannot run as the options say.
     """
-    from flagfall.cli.runs import preflight
+    from flagfall.cli.runs import task_options
     from flagfall.cli.runs.plan import option_of
     from flagfall.gvgai.play_track import track_player
     from flagfall.gvgai.sample_players import PLAYERS
@@ -52,7 +49,7 @@ def check_players(
     }
     for player in players.values():
         player.check(option_of, virtual=virtual)
-    preflight.check_players(player for agent, player in players.items() if agent not in PLAYERS)
+    task_options.check_players(player for agent, player in players.items() if agent not in PLAYERS)
     return isolation
 
 

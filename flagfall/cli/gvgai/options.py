@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "Agents",
-    "Flag",
-    "Journal",
-    "PlayOptions",
-    "Rules",
-    "Seed",
-    "TrackOptions",
-    "check_files",
-    "check_output",
-    "print_now",
-    "print_statistics",
-    "write_json",
-]
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +119,6 @@ def check_output(*, original: bool, json: bool) -> None:
 
     Args:
         original: lines of the original server.
-        json: JSON.
 
     Raises:
         UsageError: both are.
@@ -158,13 +142,9 @@ def print_now(line: str) -> None:
 
 
 def print_statistics(statistics: TrackStatistics) -> None:
-    """Print the statistics of a track: by level, by phase, and the training curve.
-
-    Args:
-        statistics: the statistics of the track.
-    """
+    """Print the statistics of a track: by level, by phase, and the training curve."""
     from flagfall.cli.console.output import duration, number, print_table, table
-    from flagfall.terminal_text import sanitize_terminal
+    from flagfall.texts import sanitize_terminal
 
     levels = table("phase", "level", numbers=("games", "wins", "losses", "mean score", "best", "mean ticks"))
     for row in statistics.levels:
@@ -194,16 +174,14 @@ def check_files(journal: Path | None, results: Path | None, *, overwrite: bool, 
 
     Args:
         journal: file for the journal, numbered if there are several matches.
-        results: file for the statistics.
         overwrite: such files may be replaced.
-        matches: number of matches.
 
     Raises:
         UsageError: they cannot be written, or a file would be replaced.
     """
     from flagfall.cli.console.files import check_journal
-    from flagfall.cli.runs.results_file import check_results
-    from flagfall.recording.series_names import series_path
+    from flagfall.cli.runs.plan import check_results
+    from flagfall.recording.match_logs import series_path
 
     journals = [] if journal is None else [series_path(journal, n, matches) for n in range(matches)]
     for path in journals:
@@ -218,7 +196,6 @@ def write_json(path: Path, value: Any) -> None:
     """Write a value to a file as JSON.
 
     Args:
-        path: the file.
         value: plain data.
     """
     from flagfall.cli.console.files import replacing

@@ -8,23 +8,24 @@ that of `--seed` in the first repeat, so each of its matches can be played alone
 
 from __future__ import annotations
 
-__all__ = ["PlannedMatch", "RunPlan", "check_tick", "make_plan", "option_of"]
-
+import json
+import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from flagfall.agents.spec import NETWORK
-from flagfall.cli.console.files import check_journal
-from flagfall.cli.runs.results_file import check_results
+from flagfall.cli.console.files import check_journal, check_record, replacing
 from flagfall.errors import UsageError
-from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.kernel.spaces import spaces_of
 from flagfall.playing import MatchRequest, check_count
-from flagfall.recording.series_names import series_path
-from flagfall.tasks.building import TaskSetup, is_endless, seats_of
-from flagfall.tasks.catalog import make_task
+from flagfall.recording.match_logs import series_path
+from flagfall.tasks.adapters.imports import UntrustedImportError
+from flagfall.tasks.building import TaskSetup, is_endless, rebuild, seats_of
+from flagfall.tasks.catalog import check_imports, make_task
+from flagfall.texts import sanitize_terminal
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -33,7 +34,51 @@ if TYPE_CHECKING:
 
     from flagfall.agents.hosts.registry import Player
     from flagfall.agents.spec import AgentSpec
+    from flagfall.events import MatchStarted
     from flagfall.kernel.hosting import AgentHost
+    from flagfall.kernel.roles import SchedulerRole
+    from flagfall.recording.round1_results import Figures
+
+
+_BEGINNINGS: Final = (b"* General results", b'{\n  "average_reward"')
+
+
+def figures_text(figures: Figures, *, as_json: bool) -> str:
+    """Return the text of a results file.
+
+    Args:
+        as_json: as JSON instead of in the layout of round 1.
+    """
+    return json.dumps(figures.as_data(), indent=2) + "\n" if as_json else figures.as_text()
+
+
+def check_results(
+    path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS, *, overwrite: bool = False
+) -> None:
+    """Check that a results file can be written.
+
+    Args:
+        beginnings: the first bytes of results files of this kind.
+        overwrite: a results file that is there may be replaced.
+
+    Raises:
+        UsageError: it cannot be written there, or would replace a file.
+    """
+    if path.is_dir():
+        raise UsageError(f"results {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise UsageError(f"results {path}: there is no folder {path.parent}")
+    check_record("results file", path, beginnings, overwrite=overwrite)
+
+
+def write_results(path: Path, figures: Figures) -> None:
+    """Write a results file.
+
+    Args:
+        path: the path of the file; JSON if its name ends in `.json`, otherwise in the layout of round 1.
+    """
+    with replacing(path) as file:
+        file.write(figures_text(figures, as_json=path.suffix == ".json"))
 
 
 def option_of(field: str) -> str:
@@ -53,7 +98,6 @@ class PlannedMatch:
 
     Attributes:
         number: index of the match, from 0.
-        request: its agents are hosts.
         results: the file for its statistics, or `None`.
     """
 
@@ -255,3 +299,59 @@ def _refuse_invisible(ids: Sequence[str]) -> None:
                 f"--agent human-keys: {task_id} shows neither a picture nor a text{way}"
                 " (in byte tasks play as human, in LangRoom as human-room)"
             )
+
+
+def from_config(source: str, _header: MatchStarted) -> SchedulerRole:
+    """Return the task scheduler of a configuration that the user gave.
+
+    Args:
+        source: see `flagfall.cli.runs.task_options.load_setup`.
+
+    Raises:
+        UsageError: it does not exist or is invalid.
+    """
+    from flagfall.cli.runs.task_options import load_setup
+
+    return load_setup(source).build()
+
+
+def rebuild_asking(file: Path, header: MatchStarted, *, trust: bool) -> SchedulerRole:
+    """Return the task scheduler of a match whose tasks were named by ids or a configuration file.
+
+    Args:
+        trust: import the modules that the header names; without it, a user at a terminal is asked.
+
+    Raises:
+        UsageError: the tasks cannot be made, or the user does not trust the file.
+    """
+    try:
+        return rebuild(header, trust=trust)
+    except UntrustedImportError as error:
+        if _agrees(file, error):
+            return rebuild_asking(file, header, trust=True)
+        raise UsageError(f"{file}: {error}; if you trust this file, add --trust") from error
+    except UsageError as error:
+        if '"python"' in (header.config or ""):
+            raise UsageError(f"{error}: add --config") from error
+        raise UsageError(
+            f"the tasks of the match cannot be created here, so it cannot be verified: {error}"
+        ) from error
+
+
+def decide_trust(file: Path, header: MatchStarted) -> bool:
+    """Return whether the modules that a journal names may be imported: a user at a terminal is asked."""
+    try:
+        for task in header.tasks:
+            check_imports(task)
+    except UntrustedImportError as error:
+        return _agrees(file, error)
+    return False
+
+
+def _agrees(file: Path, error: UntrustedImportError) -> bool:
+    """Ask the user, if there is a terminal; every answer but yes means no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    question = sanitize_terminal(f"{file}: {error}")
+    print(f"flagfall: {question}. Import it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

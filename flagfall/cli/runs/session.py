@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["RunSession"]
-
 import signal
 import sys
 from contextlib import nullcontext, suppress
@@ -13,11 +11,10 @@ from typing import TYPE_CHECKING
 import attrs
 from rich.console import Console
 
-from flagfall.agents.connections.listening import open_series
-from flagfall.cli.console.block_notice import block_notice
+from flagfall.agents.listening import open_series
 from flagfall.cli.console.interrupts import Interrupts, interruptible
-from flagfall.cli.console.progress import Progress, show_progress
-from flagfall.cli.runs.results_file import write_results
+from flagfall.cli.console.progress import Progress, block_notice, show_progress
+from flagfall.cli.runs.plan import write_results
 from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.errors import FlagfallError
 from flagfall.playing import play_request
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from flagfall.cli.runs.plan import PlannedMatch, RunPlan
-    from flagfall.kernel.sinks import Sink
+    from flagfall.kernel.dispatcher import Sink
     from flagfall.recording.match_logs import MatchLogs
 
 
@@ -36,13 +33,11 @@ class RunSession:
     """State of a run.
 
     Args:
-        plan: the matches to play.
         logs: makes the log and the user's own sinks of each match.
         progress: show a progress line if the standard error is a terminal.
         quiet: print no notices.
 
     Attributes:
-        plan: the matches to play.
         played: the matches that have a result.
         fault: the error that ended the run, or `None`.
         signal: the number of the signal that ended the run, or 0.

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "PlayedMatch",
-    "as_data",
-    "print_disqualifications",
-    "print_illegal_actions",
-    "print_journals",
-    "print_notes",
-    "print_results",
-]
-
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from flagfall.cli.console.output import duration, label, number, print_table, table
 from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
-from flagfall.terminal_text import sanitize_terminal
+from flagfall.texts import sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

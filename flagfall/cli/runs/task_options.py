@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-__all__ = ["PythonSetup", "TaskOptions", "choose_tasks", "load_setup"]
-
 import json
+import os
+import subprocess
 import traceback
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+import trio
 
-from flagfall.code_loader import load_module
+from flagfall.agents.process.forking import WORKER
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, code_of_spec
+from flagfall.agents.process.supervised import open_supervised
+from flagfall.code_loader import load_module, module_aliases
 from flagfall.errors import UsageError, suggest
-from flagfall.module_aliases import module_aliases
 from flagfall.tasks.building import TaskSetup, tasks_of
 from flagfall.tasks.configs import Config, change_config, load_config
 from flagfall.tasks.task import TaskSampler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from flagfall.agents.hosts.registry import Player
     from flagfall.kernel.roles import SchedulerRole
+
 
 _CREATE: Final = "create_tasks"
 """Default name of the function in a Python configuration, as in round 1."""
@@ -69,7 +74,7 @@ class PythonSetup:
     def build(self) -> SchedulerRole:
         """Return the scheduler that the function creates; worlds of its tasks are started with the tasks."""
         from flagfall.tasks.commai.world import WorldSwitch
-        from flagfall.tasks.configs.round1_modules import ENVIRONMENT
+        from flagfall.tasks.configs.round1 import ENVIRONMENT
 
         needed = _needed_arguments(self._create)
         if needed not in ([], ["env"]):  # the first revisions of the original give their environment
@@ -109,7 +114,7 @@ def _needed_arguments(create: Callable[..., Any]) -> list[str]:
 
 def _round1_names() -> AbstractContextManager[None]:
     """Return a context in which modules of round 1 can be imported, for configurations written for it."""
-    from flagfall.tasks.configs.round1_modules import round1_modules
+    from flagfall.tasks.configs.round1 import round1_modules
 
     return module_aliases(round1_modules(), first=True)
 
@@ -171,3 +176,94 @@ def choose_tasks(
 
 def _option_names(settings: dict[str, Any]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in settings)
+
+
+CHECK_SECONDS: Final = 60.0
+"""Time limit of an import in this check; in a match the time control limits it."""
+
+
+async def check_agents(
+    specs: Iterable[str], isolation: Isolation = DEFAULT_ISOLATION, seconds: float = CHECK_SECONDS
+) -> None:
+    """Import each agent in a process of its own, as many at a time as there are processors.
+
+    Args:
+        specs: the texts that name the agents.
+        isolation: isolation of the processes, as in the match.
+        seconds: time limit for each agent.
+
+    Raises:
+        UsageError: some agents cannot be imported; the message has the standard error of each.
+    """
+    faults: dict[str, str] = {}
+    limiter = trio.CapacityLimiter(os.cpu_count() or 1)
+
+    async def check(spec: str) -> None:
+        async with limiter:
+            if fault := await _check(spec, isolation, seconds):
+                faults[spec] = fault
+
+    distinct = list(dict.fromkeys(specs))
+    async with trio.open_nursery() as nursery:
+        for spec in distinct:
+            nursery.start_soon(check, spec)
+    if faults:
+        raise UsageError("\n".join(faults[spec] for spec in distinct if spec in faults))
+
+
+def check_players(players: Iterable[Player]) -> None:
+    """Check agents before any match: the user's own code is imported, isolated as in the match.
+
+    Ctrl-C is raised as KeyboardInterrupt, not in a group.
+
+    Args:
+        players: agents that are texts; others than samples and Python code are left alone.
+
+    Raises:
+        UsageError: as `check_agents`, or a sample lacks something here.
+    """
+    own: dict[str, tuple[Isolation, list[str]]] = {}
+    for player in players:
+        spec = player.spec
+        if spec is not None and spec.scheme == "sample":
+            player.seated()
+        elif spec is not None and spec.scheme == "python":
+            own.setdefault(repr(player.isolation), (player.isolation, []))[1].append(spec.text)
+    for isolation, specs in own.values():
+        try:
+            trio.run(check_agents, specs, isolation)
+        except BaseExceptionGroup as group:
+            if group.subgroup(KeyboardInterrupt) is None:
+                raise
+            raise KeyboardInterrupt from None
+
+
+async def _check(spec: str, isolation: Isolation, seconds: float) -> str:
+    """Return the fault of an agent, or an empty text."""
+    null = subprocess.DEVNULL
+    supervised = await open_supervised(
+        [*WORKER, "--check", spec], isolation, shown=code_of_spec(spec), stdin=null, stdout=null
+    )
+    code: int | None = None
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(supervised.read_stderr)
+            await supervised.wait_for_exit(seconds)
+            code = supervised.process.returncode
+            nursery.cancel_scope.cancel()
+    finally:
+        await supervised.end()
+    return _fault(spec, seconds, code, "\n".join(filter(None, (supervised.stderr_tail, supervised.hint()))))
+
+
+def _fault(spec: str, seconds: float, code: int | None, stderr_tail: str) -> str:
+    if code == 0:
+        return ""
+    if code == _REFUSED and stderr_tail:
+        return stderr_tail
+    what = f"was not imported within {seconds:g} s" if code is None else f"ended its process ({code})"
+    return f"agent {spec} {what} while it was checked" + (f":\n{stderr_tail}" if stderr_tail else "")
+
+
+_REFUSED: Final = 2
+"""Exit code of a worker that has printed why it refuses the agent."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TournamentScreen"]
-
 import sys
 import time
 from collections import Counter
@@ -17,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flagfall.cli.console.output import number, table
-from flagfall.terminal_text import counted, sanitize_terminal
+from flagfall.texts import counted, sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,11 +53,7 @@ class TournamentScreen:
         self._disqualified: Counter[str] = Counter()
 
     def begin(self, run: Run) -> None:
-        """Start with the records of earlier runs.
-
-        Args:
-            run: the run that begins.
-        """
+        """Start with the records of earlier runs."""
         self._run = run
         self._before = len(run.records)
         self._began = time.monotonic()

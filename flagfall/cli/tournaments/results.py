@@ -1,29 +1,205 @@
-"""`flagfall results DIR`: the standings or the matches of a tournament."""
+"""Results of a tournament: tables of standings, the schedule of `--dry-run`, and the report in a file."""
 
 from __future__ import annotations
-
-__all__ = ["show_tournament"]
 
 import sys
 from contextlib import closing
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.cli.console.files import replacing
-from flagfall.cli.console.output import MAX_ROWS, number, print_json, print_table, table
-from flagfall.cli.tournaments.standings import print_standings
+from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_json, print_table, table
+from flagfall.cli.console.progress import watch_turns
 from flagfall.errors import UsageError
-from flagfall.terminal_text import sanitize_terminal
-from flagfall.tournament.exports import FILE_FORMATS, agent_rows, export, match_rows
+from flagfall.texts import counted, sanitize_terminal
+from flagfall.tournament.standings import FILE_FORMATS, agent_rows, export, match_rows, stored_standings
 from flagfall.tournament.store import Store
-from flagfall.tournament.stored_standings import stored_standings
+from flagfall.tournament.tables import shown_columns
+from flagfall.viewer.report.data import choose, embed_replays, report_data, report_page
+from flagfall.viewer.report.source import open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from flagfall.tournament.exports import ExportRow
-    from flagfall.tournament.records import MatchRecord
+    from flagfall.tournament.model import PlannedTask, TournamentPlan
+    from flagfall.tournament.records import MatchRecord, MatchSpec
+    from flagfall.tournament.standings import ExportRow, Standings
+    from flagfall.tournament.stats.intervals import Interval
+    from flagfall.tournament.tables import AgentRow
+    from flagfall.viewer.report.plots import PlotFormat
+
+
+def _interval(value: Interval, places: int) -> str:
+    if value.low is None or value.high is None:
+        return f"{value.value:z.{places}f}"
+    return f"{value.value:z.{places}f} [{value.low:z.{places}f}, {value.high:z.{places}f}]"
+
+
+_TEXTS: Final[Mapping[str, Callable[[Any, int], str]]] = MappingProxyType(
+    {
+        "interval": _interval,
+        "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
+        "number": lambda value, _: number(value),
+        "count": lambda value, _: number(value),
+        "duration": lambda value, _: duration(value),
+    }
+)
+"""Texts of values, by the form of their column."""
+
+_SPARE_OF_TASKS: Final = ("disq.", "played", "solved", "matches")
+
+
+def print_standings(shown: Standings, *, wide: bool = False) -> None:
+    """Print the standings, also without time losses if there were any, and a table of the tasks.
+
+    Args:
+        wide: leave out no column, however long the lines are.
+    """
+    title = "Standings" if shown.over else "Standings so far"
+    columns = [column for column in shown_columns("terminal") if column.spare is not None]
+    spare = [column.heading for column in sorted(columns, key=attrgetter("spare"))]
+    print_table(_agents(title, shown.rows), spare=spare, wide=wide)
+    if shown.timeless:
+        timeless = _agents("Without matches in which the clock disqualified an agent", shown.timeless)
+        print_table(timeless, spare=spare, wide=wide)
+    rows = table(
+        "task", "agent", numbers=("matches", "score", "reward", "solved", "played", "disq."), title="Tasks"
+    )
+    for row in shown.tasks:
+        counts = map(number, (row.solved, row.tasks, row.fell))
+        rows.add_row(
+            sanitize_terminal(row.task),
+            sanitize_terminal(row.agent),
+            number(row.matches),
+            _interval(row.score, 2),
+            number(row.reward),
+            *counts,
+        )
+    print_table(rows, spare=_SPARE_OF_TASKS, wide=wide)
+    if shown.noted:
+        rows = table("agent", "noted", numbers=("sum", "a match"), title="Notes of agents")
+        for noted in shown.noted:
+            sums = map(number, (noted.total, noted.total / noted.matches))
+            rows.add_row(sanitize_terminal(noted.agent), label(noted.name), *sums)
+        print_table(rows, wide=wide)
+    if shown.sprt is not None:
+        test = shown.sprt
+        decision = f"{test.decision} accepted" if test.decision else "undecided"
+        print(f"SPRT: LLR {test.llr:.2f} in [{test.lower:.2f}, {test.upper:.2f}], {decision}")
+    for note in shown.notes:
+        print(f"Note: {sanitize_terminal(note)}")
+
+
+def _agents(title: str, agents: Sequence[AgentRow]) -> Any:
+    """Return a table without columns that are empty for all agents."""
+    columns = {
+        column.heading: [
+            "" if (value := row.values[column.key]) is None else _TEXTS[column.form](value, column.decimals)
+            for row in agents
+        ]
+        for column in shown_columns("terminal")
+    }
+    kept = {name: cells for name, cells in columns.items() if any(cells)}
+    rows = table("place", "agent", numbers=tuple(kept), title=title)
+    for place, row in enumerate(agents):
+        rows.add_row(str(row.place), sanitize_terminal(row.agent), *(cells[place] for cells in kept.values()))
+    return rows
+
+
+START_NS: Final = 400_000_000
+"""Time to start and end the process of an agent, on a machine of 2020 with an idle processor."""
+
+
+def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None:
+    """Print the matches that are known beforehand, and an estimate of the time for those not yet played.
+
+    Args:
+        folder: the folder of the tournament; matches already played there are taken into account.
+        jobs: matches at the same time; by default the plan's, or as many as there are processors for.
+    """
+    from flagfall.tournament.formats.schedule import schedule
+    from flagfall.tournament.run.engine import jobs_on
+
+    records = _played(plan, folder)
+    order = schedule(plan)
+    known = list(order.walk(records))
+    rows = table("match", "task", "agents", "seed", "", title=plan.name)
+    for spec in known[:MAX_ROWS]:
+        agents = sanitize_terminal(", ".join(spec.entrants))
+        played = "played" if spec.id in records else ""
+        rows.add_row(spec.id, sanitize_terminal(spec.task), agents, str(spec.seed), played)
+    print_table(rows)
+    if len(known) > MAX_ROWS:
+        print(f"and {number(len(known) - MAX_ROWS)} more")
+    summary = counted(len(known), "match", "matches")
+    if order.total is None or order.total > len(known):
+        most = "" if order.total is None else f", {number(order.total)} at most"
+        summary += f" are known so far{most}; the others depend on results"
+    print(summary)
+    used = jobs or plan.jobs or jobs_on(plan)
+    left = [spec for spec in known if spec.id not in records]
+    print(f"{used} at the same time; {_estimate(plan, left, known, records, used)}")
+
+
+def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
+    """Return the records of a tournament begun with this plan; none if there is no such tournament."""
+    from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts
+    from flagfall.tournament.store import Store, holds_tournament
+
+    if not holds_tournament(folder):
+        return {}
+    store = Store(folder)
+    try:
+        stored = store.plan()
+        if stored is None or changes(stored.facts, plan_facts(as_begun(plan, stored.facts))):
+            return {}
+        return store.played(plan)
+    finally:
+        store.close()
+
+
+def _estimate(
+    plan: TournamentPlan,
+    left: Sequence[MatchSpec],
+    known: Iterable[MatchSpec],
+    records: Mapping[str, MatchRecord],
+    jobs: int,
+) -> str:
+    if not left:
+        return "no match is left to play"
+    if plan.clock == "virtual":
+        return (
+            "on the virtual clock waiting takes no time: some milliseconds a match, and the agents' own time"
+        )
+    times: dict[str, list[int]] = {}
+    for spec in known:
+        if spec.id in records:
+            times.setdefault(spec.task, []).append(records[spec.id].elapsed_ns)
+    if all(spec.task in times for spec in left):
+        total = sum(sum(times[spec.task]) / len(times[spec.task]) + START_NS for spec in left)
+        return f"about {duration(total / jobs)} for the remaining matches, estimated from those played"
+    least = sum(START_NS * len(spec.entrants) for spec in left) / jobs
+    longest = [_longest_ns(plan.task(spec.task)) for spec in left]
+    if any(one is None for one in longest):
+        return f"{duration(least)} at least; the plan does not limit the duration of a match"
+    most = sum(one for one in longest if one is not None) / jobs
+    return f"from {duration(least)} to {duration(most)}, if every agent takes all of its time"
+
+
+def _longest_ns(task: PlannedTask) -> int | None:
+    """Return the longest time that the turns of a match may take, or `None` if it is not limited."""
+    control = task.control
+    turn_ns = control.act_hard if control.late == "nil" else control.act
+    if task.tick_ns is not None:
+        turn_ns = task.tick_ns
+    bounds = [task.steps * turn_ns * task.seats] if task.steps is not None and turn_ns is not None else []
+    if control.total is not None:
+        bounds.append((control.total + (control.grace or 0)) * task.seats)
+    return min(bounds, default=None)
+
 
 _SPARE_OF_MATCHES: Final = (
     *("credit_ns", "over_ns", "start_ns", "think_p50_ns", "think_max_ns", "think_p99_ns", "think_ns"),
@@ -39,9 +215,8 @@ def show_tournament(
     """Print the standings or the matches, or write them to a file.
 
     Args:
-        folder: the folder of the tournament.
         output: file to write; `None` prints.
-        form: `table`, or one of `flagfall.tournament.exports.FILE_FORMATS`; by default the extension of
+        form: `table`, or one of `flagfall.tournament.standings.FILE_FORMATS`; by default the extension of
             `output`.
         matches: a row for each seat of each match.
         wide: leave out no column of a table.
@@ -124,3 +299,45 @@ def _print_voids(records: Sequence[MatchRecord]) -> None:
 
 def _reason(record: MatchRecord) -> str:
     return sanitize_terminal(f"{record.id}, {record.why}")
+
+
+def write_report(
+    folder: Path,
+    output: Path,
+    *,
+    embed: int = 0,
+    plots: Path | None = None,
+    form: PlotFormat = "png",
+) -> list[Path]:
+    """Write the report of a tournament, and plots if a folder for them is given.
+
+    Args:
+        output: the file of the page; it is replaced when the page is complete.
+        embed: number of matches whose replays are embedded.
+        plots: folder of the plots, which is made if it is missing; `None` for no plots.
+        form: file format of the plots.
+
+    Returns:
+        The files of the plots.
+
+    Raises:
+        UsageError: the folder holds no tournament or is damaged, or a file cannot be made.
+        HostFault: a file cannot be written.
+    """
+    with open_source(folder) as source:
+        chosen = choose(source, embed)
+        with watch_turns("embedding replays") as watch:
+            embedded, blocks = embed_replays(chosen, _warn, watch)
+        data = report_data(source, embedded, target=output.parent)
+    page = report_page(data, blocks)
+    with replacing(output) as writing:
+        writing.write(page.decode())
+    if plots is None:
+        return []
+    from flagfall.viewer.report.plots import write_plots
+
+    return write_plots(data, plots, form)
+
+
+def _warn(line: str) -> None:
+    print(f"flagfall: {line}", file=sys.stderr)

@@ -7,19 +7,79 @@ them lives, so does that array, and the buffer stays as it is.
 
 from __future__ import annotations
 
-__all__ = ["SharedMemory", "memory_file"]
-
 import mmap
 import os
 import weakref
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from flagfall.environments.vector.layout import Bytes, Layout
 from flagfall.environments.vector.share import Mask, Results
+from flagfall.errors import UsageError, suggest
+
+
+def check_count(name: str, number: Any) -> None:
+    """Check a number of environments or processes.
+
+    Raises:
+        UsageError: it is not a whole number of at least 1.
+    """
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not whole or number < 1:
+        raise UsageError(f"{name}={number!r}: expected a whole number of at least 1")
+
+
+def checked_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return an autoreset mode.
+
+    Args:
+        mode: the mode, or its value.
+
+    Raises:
+        UsageError: it does not exist.
+    """
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        known = [known.value for known in AutoresetMode]
+        raise UsageError(f"autoreset_mode={mode!r}: unknown mode{suggest(str(mode), known)}") from None
+
+
+def checked_mask(mask: Any, count: int) -> NDArray[np.bool_]:
+    """Return a `reset_mask`.
+
+    Raises:
+        UsageError: it is not a mask of this many environments, or none is true.
+    """
+    fits = isinstance(mask, np.ndarray) and mask.shape == (count,) and mask.dtype == np.bool_
+    if not fits or not mask.any():
+        raise UsageError(f"reset_mask={mask!r}: give an array of {count} truth values, one of them true")
+    checked: NDArray[np.bool_] = mask
+    return checked
+
+
+def seeds_of(seed: int | np.integer[Any] | Sequence[int | None] | None, count: int) -> list[int | None]:
+    """Return the seed of each environment.
+
+    Args:
+        seed: a number, for the seed `seed + i` of environment i; a list with a seed for each; or `None`.
+
+    Raises:
+        UsageError: a list has another length.
+    """
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, int | np.integer):
+        return [int(seed) + index for index in range(count)]
+    if len(seed) != count:
+        raise UsageError(f"seed: {len(seed)} seeds for {count} environments: give one for each")
+    return list(seed)
+
 
 _RESULTS: Final = {
     "rewards": np.zeros(0, np.float64),
@@ -42,9 +102,6 @@ class SharedMemory:
 
     Args:
         descriptor: of the file; may be closed afterwards.
-        observation_space: of one environment.
-        action_space: of one environment.
-        count: number of environments.
         copy: lend out buffers, see the module; otherwise there is one buffer, written in each step.
 
     Attributes:
@@ -96,7 +153,6 @@ class SharedMemory:
         """Return the arrays for the results of some environments.
 
         Args:
-            buffer: of the observations.
             first: first environment.
             last: the environment after the last one.
         """
@@ -120,11 +176,7 @@ class SharedMemory:
         return next(buffer for buffer in range(self.buffers) if self._is_free(buffer))
 
     def observations(self, buffer: int) -> Any:
-        """Return the observations that were written to a buffer; see `copy`.
-
-        Args:
-            buffer: the buffer.
-        """
+        """Return the observations that were written to a buffer; see `copy`."""
         if self._always is not None:
             return self._always
         assert self._layout is not None

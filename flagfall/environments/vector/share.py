@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BatchShare", "EnvShare", "Results", "SubEnvironmentError"]
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
@@ -14,8 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, iterate
 from numpy.typing import NDArray
 
-from flagfall.environments.vector.infos import NotUniform, as_columns
-from flagfall.environments.vector.layout import batch_of, write
+from flagfall.environments.vector.layout import NotUniform, as_columns, batch_of, write
 from flagfall.errors import UsageError
 
 Infos: TypeAlias = list[tuple[int, dict[str, Any]]]
@@ -56,12 +53,6 @@ class EnvShare:
     Args:
         makers: a function for each environment.
         autoreset_mode: what follows the end of an episode.
-
-    Attributes:
-        metadata: of one environment.
-        render_mode: of all environments.
-        single_observation_space: of one environment.
-        single_action_space: of one environment.
     """
 
     def __init__(
@@ -106,7 +97,6 @@ class EnvShare:
             seeds: one for each environment.
             options: for each environment, without `reset_mask`.
             mask: the environments to reset; `None` for all.
-            results: takes the observations.
 
         Returns:
             the observations, if `results` has no arrays for them; otherwise `None`.
@@ -126,7 +116,6 @@ class EnvShare:
 
         Args:
             actions: a batch; or a list with an action for each environment.
-            results: takes the results.
 
         Returns:
             as `reset`.
@@ -216,10 +205,6 @@ class BatchShare:
     """Share that is a vector environment itself, such as a batch in numpy.
 
     It has the interface of `EnvShare`.
-
-    Args:
-        env: the vector environment.
-        count: number of its environments.
 
     Raises:
         UsageError: it has another number of environments.

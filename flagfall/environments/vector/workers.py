@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Workers"]
-
 import os
 import select
 import signal
@@ -15,8 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import Final
 
 from flagfall.environments.vector.memory import memory_file
-from flagfall.environments.vector.messages import Command, Failure, Reply, receive, send, unpack
-from flagfall.environments.vector.worker import Plan
+from flagfall.environments.vector.worker import Command, Failure, Plan, Reply, receive, send, unpack
 from flagfall.errors import FlagfallError, HostFault, UsageError
 
 CLOSE_SECONDS: Final = 30.0
@@ -105,8 +102,6 @@ class Workers:
         """Send a command to all workers, and return their answers.
 
         Args:
-            command: the command.
-            buffer: for the observations.
             payloads: the values for each worker; `None` for none.
 
         Raises:

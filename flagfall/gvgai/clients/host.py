@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CONNECT_SECONDS", "ClientHost", "ready"]
-
 import os
 import shutil
 import socket
@@ -24,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from flagfall.agents.command_line import split_command
 from flagfall.agents.process import supervisor
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.process.sandbox import check_sandbox
@@ -34,6 +31,7 @@ from flagfall.agents.process.supervised import (
     open_supervised,
     supervise,
 )
+from flagfall.agents.spec import split_command
 from flagfall.errors import AgentFault, HostFault
 from flagfall.gvgai.clients.network import PORT_PLACEHOLDER, ClientNetwork, is_made_by, open_network
 from flagfall.gvgai.hosts import ConnectedHost
@@ -73,7 +71,6 @@ class ClientHost:
     Args:
         command: client with its arguments; split as by a shell, without running one. It connects to port 8080
             of `localhost`; `{port}` stands for the port, for a client that takes it as an argument.
-        track: schedule of the levels.
         name: name in tables and records.
         isolation: isolation of its process. In a sandbox it can read the files and folders that its command
             names.
@@ -158,13 +155,7 @@ class ClientHost:
 
 
 class _ConnectionWaiter:
-    """Waits for the connection of a client.
-
-    Args:
-        seat: seat of the client.
-        network: network in which it connects.
-        supervised: process of the client.
-    """
+    """Waits for the connection of a client."""
 
     def __init__(self, seat: HostSeat, network: ClientNetwork, supervised: SupervisedProcess) -> None:
         start_ns = seat.budget.control.start

@@ -23,8 +23,6 @@ error: it is text for people, and the host keeps the tail of it.
 
 from __future__ import annotations
 
-__all__ = ["main"]
-
 import ctypes
 import fcntl
 import os
@@ -51,11 +49,7 @@ _NOT_STARTED: Final = 127
 
 
 def main(arguments: list[str]) -> int:
-    """Prepare the network and become the client; return an exit code only if that fails.
-
-    Args:
-        arguments: see the head of this module.
-    """
+    """Prepare the network and become the client; return an exit code only if that fails."""
     network, port = arguments[:2]
     if network == "probe":
         try:

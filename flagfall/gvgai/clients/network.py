@@ -9,16 +9,6 @@ process of the client.
 
 from __future__ import annotations
 
-__all__ = [
-    "PORT",
-    "PORT_PLACEHOLDER",
-    "PORT_WAIT_SECONDS",
-    "ClientNetwork",
-    "is_made_by",
-    "open_network",
-    "own_networks_work",
-]
-
 import errno
 import os
 import socket
@@ -33,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import attrs
 import trio
 
-from flagfall.agents.connections.addresses import LOOPBACK
+from flagfall.agents.admission import LOOPBACK
 from flagfall.errors import HostFault
 from flagfall.gvgai.clients import launcher
 
@@ -121,7 +111,6 @@ async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork
     """Find a network for a client; wait while another client holds the port of a shared one.
 
     Args:
-        isolation: isolation of the client.
         any_port: the client takes its port from its command, so in a shared network any free port is used.
 
     Raises:
@@ -180,12 +169,7 @@ def own_networks_work() -> bool:
 
 
 def is_made_by(connection: socket.socket, processes: Iterable[int]) -> bool:
-    """Return whether one of some processes holds the other end of an IPv4 connection on this machine.
-
-    Args:
-        connection: an accepted connection.
-        processes: ids of processes.
-    """
+    """Return whether one of some processes holds the other end of an IPv4 connection on this machine."""
     sought = {f"socket:[{inode}]" for inode in _inodes(connection)}
     return bool(sought) and any(not sought.isdisjoint(_sockets_of(pid)) for pid in processes)
 

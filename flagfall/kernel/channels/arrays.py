@@ -17,22 +17,6 @@ A field of type `Any` gives arrays back from MessagePack; from JSON it gives map
 
 from __future__ import annotations
 
-__all__ = [
-    "ARRAY_EXT",
-    "ARRAY_KEY",
-    "DTYPES",
-    "MAX_ARRAY_BYTES",
-    "decode_hook",
-    "ext_hook",
-    "json_decoder",
-    "json_encode_hook",
-    "json_encoder",
-    "msgpack_decoder",
-    "msgpack_encode_hook",
-    "msgpack_encoder",
-    "restore_arrays",
-]
-
 import math
 import typing
 from collections.abc import Callable

@@ -6,8 +6,6 @@ significant bit first, like the standard serializer of round 1 of the General AI
 
 from __future__ import annotations
 
-__all__ = ["SILENCE", "BitDecoder", "CodecError", "bits_to_text", "text_to_bits"]
-
 import re
 from typing import Final
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["READ_BYTES", "ByteStream", "FramedStream", "PipeStream", "TcpStream", "open_stamped_pipe"]
-
 import os
 import re
 import socket
@@ -17,8 +15,7 @@ from typing import Final, Protocol
 import trio
 from trio.lowlevel import notify_closing, wait_readable, wait_writable
 
-from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, header_of
-from flagfall.kernel.channels.lines import LineReader
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, LineReader, header_of
 
 READ_BYTES: Final = 64 * 1024
 """The capacity of a Linux pipe, so that one read empties it."""
@@ -273,7 +270,6 @@ class FramedStream:
     """Sends and receives payloads over a byte stream, which it owns: as lines, later as frames if chosen.
 
     Args:
-        pipe: the byte stream.
         max_bytes: maximum size of a received payload.
     """
 

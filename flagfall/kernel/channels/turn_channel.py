@@ -15,24 +15,52 @@ Rule 4: this file knows no clock and no match.
 
 from __future__ import annotations
 
-__all__ = [
-    "BURST_ENVELOPES",
-    "NoPublicConstructor",
-    "ReplyHandler",
-    "TurnChannel",
-    "TurnChannelStatistics",
-    "open_turn_channel",
-]
-
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, Self, TypeVar
 
 import trio
+from msgspec import Struct
 from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wait_task_rescheduled
+
+from flagfall.events import Verdict
+from flagfall.timing.control import Phase
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from flagfall.kernel.channels.envelope import Envelope
+
+class LateNotice(Struct, frozen=True):
+    """Notice to an agent that another action than its own was played in a turn.
+
+    Attributes:
+        verdict: `late` or `illegal`.
+        played: the action that was played instead.
+        by_ns: how late the answer was when that was decided; 0 for an illegal one.
+    """
+
+    turn: int
+    verdict: Verdict
+    played: Any
+    by_ns: int = 0
+
+
+class Envelope(Struct, frozen=True, gc=False):
+    """One request to an agent; frozen, since an agent in the loop holds it while the referee judges by it.
+
+    Attributes:
+        number: identifies it within the match. Turns count 0, 1, 2, ...; the other phases count
+            -1, -2, -3, ...
+        observation: what the agent is shown.
+        reward: the reward for an earlier action, 0 if there was none.
+        phase: what is asked.
+        late: the notice of a turn that was late or illegal, once, in the first envelope after it.
+    """
+
+    number: int
+    observation: Any = None
+    reward: Any = 0
+    phase: Phase = "act"
+    late: LateNotice | None = None
+
 
 BURST_ENVELOPES: Final = 8
 """After this many envelopes in a row that were ready, `receive` lets the rest of the loop run.
@@ -103,11 +131,7 @@ class TurnChannelStatistics(NamedTuple):
 
 
 def open_turn_channel(handler: ReplyHandler) -> TurnChannel:
-    """Open a channel between a referee and an agent.
-
-    Args:
-        handler: takes the replies.
-    """
+    """Open a channel between a referee and an agent."""
     return TurnChannel._create(handler)  # noqa: SLF001 - the one place that makes channels
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AsyncReferee"]
-
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -17,8 +15,8 @@ from trio.lowlevel import (
 )
 
 from flagfall.kernel.referee.state_machine import Referee
-from flagfall.kernel.requests import Actions, EndOfMatch, PhaseRequest, Request, Stop
-from flagfall.timing.callbacks import ignore
+from flagfall.kernel.script import Actions, EndOfMatch, PhaseRequest, Request, Stop
+from flagfall.timing.deadlines import ignore
 
 
 class AsyncReferee:

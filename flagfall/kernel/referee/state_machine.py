@@ -19,28 +19,24 @@ Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is no
 
 from __future__ import annotations
 
-__all__ = ["Referee"]
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from outcome import Error, Outcome, Value
 
 from flagfall.events import ON_TIME, ReplyDropped, SeatDisqualified, StallSeen, TurnPlayed, Verdict
-from flagfall.kernel.channels.envelope import Envelope, LateNotice
+from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
 from flagfall.kernel.dispatcher import HELD_VALUES, MAX_DROPPED_RECORDS, EventDispatcher
-from flagfall.kernel.referee.ports import RefereeState
-from flagfall.kernel.referee.task_rules import TaskRules
-from flagfall.kernel.requests import Actions, Pause, PendingAction, PhaseRequest, Request, Stop, TaskExpired
+from flagfall.kernel.referee.task_rules import RefereeState, TaskRules
 from flagfall.kernel.safe_values import to_recordable
+from flagfall.kernel.script import Actions, Pause, PendingAction, PhaseRequest, Request, Stop, TaskExpired
 from flagfall.timing import NEVER_NS
 
 if TYPE_CHECKING:
-    from flagfall.kernel.referee.pace import Pace
-    from flagfall.kernel.referee.ports import SeatPort
+    from flagfall.kernel.referee.task_rules import Pace, SeatPort
     from flagfall.kernel.roles import TaskRole
     from flagfall.timing import NowNs
-    from flagfall.timing.phases import Phase
+    from flagfall.timing.control import Phase
 
 
 # Names of their own: Python 3.11 finds a member of an enumeration in ten times the time.
@@ -51,7 +47,6 @@ class Referee:
     """The state of one match between its task and its seats.
 
     Args:
-        dispatcher: takes the records.
         now: the present time in nanoseconds.
         origin_ns: time at which the match began, on that clock.
         steps: the match is cut after this many turns; `None` for no limit.

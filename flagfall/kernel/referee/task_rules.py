@@ -2,20 +2,113 @@
 
 from __future__ import annotations
 
-__all__ = ["TaskRules"]
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.kernel.spaces import legal_actions
-from flagfall.timing import NEVER_NS
+from flagfall.timing import NEVER_NS, Deadline
+from flagfall.timing.deadlines import DeadlineQueue
 
 if TYPE_CHECKING:
-    from flagfall.kernel.referee.ports import SeatPort
+    from flagfall.kernel.channels.turn_channel import Envelope
+    from flagfall.kernel.outcomes import SeatStats
     from flagfall.kernel.roles import Player, TaskRole
+    from flagfall.timing import Budget
+
+
+class Pace(Deadline):
+    """The ticks of one match.
+
+    Args:
+        tick_ns: the time between two ticks.
+        deadlines: the deadlines of the event loop.
+        rank: the rank among deadlines of one moment.
+        on_tick: called with the present time and the time of the tick.
+    """
+
+    __slots__ = ("_deadlines", "_on_tick", "_tick_ns")
+
+    def __init__(
+        self, tick_ns: int, deadlines: DeadlineQueue, rank: int, on_tick: Callable[[int, int], None]
+    ) -> None:
+        super().__init__(rank)
+        self._tick_ns = tick_ns
+        self._deadlines = deadlines
+        self._on_tick = on_tick
+
+    def start_turn(self, now_ns: int) -> None:
+        """Set the tick that ends a turn: it keeps the rate; ticks that the host missed are left out."""
+        planned_ns = self.due_ns + self._tick_ns if self.due_ns < NEVER_NS else now_ns + self._tick_ns
+        self.due_ns: int = planned_ns if planned_ns > now_ns else now_ns + self._tick_ns
+        self._deadlines.arm(self)
+
+    def stop(self) -> None:
+        """Stop ticking until the next turn starts, from which the rate counts then."""
+        self.due_ns = NEVER_NS
+
+    def fire(self, now_ns: int) -> None:
+        """Report a tick."""
+        self._on_tick(now_ns, self.due_ns)
+
+
+class RefereeState(Enum):
+    """What the referee of a match waits for."""
+
+    IDLE = auto()
+    """For the next request; nothing is asked."""
+
+    ASKING = auto()
+    """For answers of seats. Where `Referee.stopped` is set, they count until the result is taken."""
+
+    AWAITING_TICK = auto()
+    """For the tick, at real-time pace: all seats have answered, and the world has not moved."""
+
+    COMPLETE = auto()
+    """For the environment, which has not taken the result yet."""
+
+    STOPPED = auto()
+    """For nothing: the match is over, and nothing is open."""
+
+
+class SeatPort(Protocol):
+    """A seat as the referee needs it; implemented by `flagfall.kernel.seat.HostSeat`."""
+
+    number: int
+    stats: SeatStats
+    disqualified: str | None
+    reason_detail: str
+    budget: Budget
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """Return the phases that the agent wants to be asked in."""
+
+    @property
+    def limit_ns(self) -> int:
+        """Return the limit of the last request: an answer that takes longer is late."""
+
+    @property
+    def held_up_loop(self) -> bool:
+        """Return whether it was this seat's agent that held up the event loop last."""
+
+    def post(self, envelope: Envelope, now_ns: int) -> None:
+        """Send a request to the agent."""
+
+    def expire(self) -> None:
+        """End the open request, which was judged."""
+
+    def withdraw(self) -> None:
+        """End the open request, without a verdict."""
+
+    def is_untouched(self, now_ns: int, reason: str) -> bool:
+        """Return true if the reason for disqualification precedes the open turn."""
+
+    def disqualify(self, reason: str, detail: str) -> str:
+        """Close the seat for good; return the reason, which the seat may replace by a more exact one."""
 
 
 @attrs.frozen

@@ -1,6 +1,6 @@
 """File format of journals: an event or many turns a line, and a seal after each batch of lines. Pure.
 
-    {"event":"match","at_ns":0,"schema":3, ...}
+{"event":"match","at_ns":0,"schema":3, ...}
     {"event":"turns","turn":0,"at_ns":[2031,1977,...],"observation":[97,...],"reward":[0,...],"action":[32,...],
      "spent_ns":[1210,...]}
     {"event":"turn","at_ns":43110274,"turn":61,"observation":98, ... ,"verdict":"late"}
@@ -25,46 +25,86 @@ schema is refused.
 
 from __future__ import annotations
 
-__all__ = [
-    "BATCH_BYTES",
-    "BATCH_EVENTS",
-    "MAX_LINE_BYTES",
-    "MAX_LINE_TURNS",
-    "SEAL_PREFIX",
-    "SHORT_DIGITS",
-    "Fell",
-    "Sealer",
-    "decode_events",
-    "encode",
-    "event_decoder",
-    "schema_of",
-    "seal_line",
-    "writable",
-]
-
 from functools import reduce
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from operator import or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from flagfall.events import (
-    ON_TIME,
-    SCHEMA,
-    Event,
-    SeatDisqualified,
-    TurnPlayed,
-    TurnsPlayed,
-    Verdict,
-)
+from flagfall.events import ON_TIME, SCHEMA, Event, SeatDisqualified, TurnPlayed, TurnsPlayed, Verdict
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.recording.journal.digests import restored, update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+
+# Digests that stand for long observations in a journal. Pure.
+#
+# The state of a game has 15 to 70 kB of JSON, a picture more; with whole observations the journal of one
+# minute would have hundreds of megabytes. They can be made again by execution: `verify` does, and compares
+# digests.
+
+HASHED_BYTES: Final = 2047
+"""The most bytes that `hashlib` hashes without releasing the interpreter lock. With more at once, other
+threads may run, and the event loop has to wait until it gets the lock back."""
+
+MAX_KEPT_BYTES: Final = 1024
+"""An observation is kept whole if its JSON is at most this long."""
+
+_DIGEST_BYTES: Final = 16
+"""128 bits, so that it is infeasible to find another observation with a given digest."""
+
+
+class Digest(msgspec.Struct, frozen=True, rename={"digest": "$digest"}):
+    """The entry of a journal in place of a long observation.
+
+    Attributes:
+        digest: BLAKE2b hash of the observation's JSON, 32 hexadecimal digits; `$digest` in the file.
+        bytes: the length of that JSON in bytes.
+    """
+
+    digest: str
+    bytes: int
+
+
+def update(state: Any, data: bytes) -> None:
+    """Update a hash in pieces of at most `HASHED_BYTES`.
+
+    Args:
+        state: a hash object of `hashlib`.
+        data: the bytes to add.
+    """
+    for at in range(0, len(data), HASHED_BYTES):
+        state.update(data[at : at + HASHED_BYTES])
+
+
+def digest_of(text: bytes) -> Digest:
+    """Return the digest of an observation."""
+    state = blake2b(digest_size=_DIGEST_BYTES)
+    update(state, text)
+    return Digest(state.hexdigest(), len(text))
+
+
+def kept(text: bytes) -> msgspec.Raw | Digest:
+    """Return the value that a journal writes for an observation: its JSON, or the digest if that is long."""
+    return msgspec.Raw(text) if len(text) <= MAX_KEPT_BYTES else digest_of(text)
+
+
+def restored(observation: Any) -> Any:
+    """Return a decoded observation, with a `Digest` in place of the mapping that stands for one.
+
+    Args:
+        observation: the decoded JSON value.
+    """
+    if isinstance(observation, dict) and observation.keys() == {"$digest", "bytes"}:
+        digest, length = observation["$digest"], observation["bytes"]
+        if type(digest) is str and type(length) is int:
+            return Digest(digest, length)
+    return observation
+
 
 BATCH_EVENTS: Final = 256
 """A batch ends with the line that reaches this number of events; it has less than twice as many."""
@@ -130,7 +170,6 @@ def seal_line(lines: int, digits: str) -> bytes:
     """Return the line of a seal.
 
     Args:
-        lines: the number of lines that it seals.
         digits: hexadecimal digits of the hash.
     """
     return f'{{"event":"seal","lines":{lines},"sha256":"{digits}"}}\n'.encode()
@@ -146,7 +185,6 @@ class Sealer:
         """Return the seal of the next batch.
 
         Args:
-            text: the lines of the batch.
             lines: the number of these lines.
             last: the batch is the last one of the journal.
         """
@@ -159,10 +197,6 @@ class Sealer:
 
 def decode_events(line: bytes, schema: int = SCHEMA) -> Sequence[Event]:
     """Return the event or the turns in a line, as of the newest schema; a `Digest` for a long observation.
-
-    Args:
-        line: the line.
-        schema: the schema of its journal.
 
     Raises:
         CodecError: the line is not an event.

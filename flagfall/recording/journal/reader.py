@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "Batch",
-    "JournalError",
-    "JournalTruncated",
-    "SealState",
-    "batches",
-    "check_schema",
-    "read_batches",
-    "read_journal",
-    "state_of_seal",
-]
-
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -52,7 +40,6 @@ class JournalError(UsageError):
     """A journal cannot be read, or was changed after it was written.
 
     Attributes:
-        path: the file.
         line: the number of the line where that shows, from 1.
         turn: the last turn before that line; `None` if there is none.
         what: what is wrong.
@@ -91,9 +78,6 @@ class Batch:
 
 def batches(path: Path) -> Generator[Batch]:
     """Yield the batches of a journal; the last one has another state than `sealed`.
-
-    Args:
-        path: the file.
 
     Raises:
         JournalError: the file cannot be read.
@@ -159,7 +143,6 @@ def check_schema(path: Path, line: bytes) -> int:
     """Return the schema of a journal.
 
     Args:
-        path: the file, for the message.
         line: its first line.
 
     Raises:

@@ -10,18 +10,6 @@ wall clock a batch is closed once it has waited for `FLUSH_SECONDS`.
 
 from __future__ import annotations
 
-__all__ = [
-    "FLUSH_SECONDS",
-    "MAX_WAITING_BYTES",
-    "RESUME_BYTES",
-    "WRITE_BYTES",
-    "Journal",
-    "JournalError",
-    "JournalStatistics",
-    "JournalTruncated",
-    "read_journal",
-]
-
 import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -33,18 +21,16 @@ from msgspec.structs import replace
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event, MatchStarted, TurnPlayed, TurnsPlayed
-from flagfall.recording.journal.digests import kept
-from flagfall.recording.journal.disk_thread import disk
-from flagfall.recording.journal.file import JournalFile, check_writable, is_compressed
+from flagfall.recording.journal.file import JournalFile, check_writable, disk, is_compressed
 from flagfall.recording.journal.format import (
     BATCH_BYTES,
     BATCH_EVENTS,
     MAX_LINE_BYTES,
     Sealer,
     encode,
+    kept,
     writable,
 )
-from flagfall.recording.journal.reader import JournalError, JournalTruncated, read_journal
 
 if TYPE_CHECKING:
     import os
@@ -73,7 +59,6 @@ class JournalStatistics:
         events: events encoded so far.
         waiting_bytes: bytes encoded and not written yet.
         peak_waiting_bytes: the greatest value of `waiting_bytes` so far.
-        written_bytes: the length of the file.
         pauses: the number of times the match waited for the disk.
     """
 
@@ -87,13 +72,13 @@ class JournalStatistics:
 class Journal:
     """A sink that writes one match to a file; each match needs one of its own.
 
-    It is a `WritingSink` and a `BatchSink` (`flagfall.kernel.sinks`).
+    It is a `WritingSink` and a `BatchSink` (`flagfall.kernel.dispatcher`).
 
     Args:
         path: the file; it is created, or emptied, at the first event. It is compressed if its name ends in
             `.zst`.
         whole: keep observations of any length; otherwise long ones are replaced by digests
-            (`flagfall.recording.journal.digests`).
+            (`flagfall.recording.journal.format`).
 
     Raises:
         UsageError: the file cannot be written, as far as `check` can know.
@@ -127,9 +112,6 @@ class Journal:
     @staticmethod
     def check(path: str | os.PathLike[str]) -> Path:
         """Check that a journal can be written, without touching the file.
-
-        Args:
-            path: the file.
 
         Returns:
             The same path.
@@ -224,7 +206,7 @@ class Journal:
     def attach(
         self, pause: Callable[[], None], real_work: Callable[[], AbstractContextManager[None]]
     ) -> None:
-        """Begin a match; see `flagfall.kernel.sinks.WritingSink`.
+        """Begin a match; see `flagfall.kernel.dispatcher.WritingSink`.
 
         Raises:
             UsageError: it has recorded a match already, or is recording one.
@@ -244,7 +226,7 @@ class Journal:
         self._wake.set()
 
     def set_flush(self, hand_over: Callable[[], None]) -> None:
-        """Take the function that flushes a batch; see `flagfall.kernel.sinks.BatchSink`."""
+        """Take the function that flushes a batch; see `flagfall.kernel.dispatcher.BatchSink`."""
         self._hand_over = hand_over
 
     async def drain(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["make_code_task"]
-
 from inspect import isclass
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +10,9 @@ from typing import Any, Final, cast
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import complete_task, is_task
-from flagfall.option_text import parse_text
-from flagfall.tasks.adapters.code_spec import CodeSpec
+from flagfall.tasks.adapters.imports import CodeSpec
 from flagfall.tasks.task import Task
+from flagfall.texts import parse_text
 
 _OWN: Final[tuple[str, ...]] = ("nil", "action_mask")
 """Options of the task that an environment becomes; the others go to its maker."""
@@ -34,8 +32,7 @@ def make_code_task(text: str, spec: CodeSpec) -> Task:
     journal names what can be made again.
 
     Args:
-        text: such as `mytask.py:MyTask?size=3`; for options see `flagfall.tasks.adapters.env_spec`.
-        spec: its parts.
+        text: such as `mytask.py:MyTask?size=3`; for options see `flagfall.tasks.adapters.environment_task`.
 
     Raises:
         UsageError: there is no such file, module or name; it makes something else; or its own code failed.

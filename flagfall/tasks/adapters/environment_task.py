@@ -1,18 +1,40 @@
-"""What the tasks around environments of Gymnasium and PettingZoo have in common."""
+"""What tasks of Gymnasium and of PettingZoo share: their text form, checks, seeds and pictures."""
 
 from __future__ import annotations
 
-__all__ = ["EnvironmentTask", "SeedIgnoredWarning", "finite_reward"]
-
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import isfinite, nan
 from typing import Any, Final, TypeVar
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.arrays import json_encoder
-from flagfall.tasks.rendering import ENVIRONMENT_MODES
-from flagfall.tasks.task import Task
+from flagfall.tasks.task import ENVIRONMENT_MODES, Task
+
+# Text form of environments with options: `gym:FrozenLake-v1?is_slippery=false&map_name=8x8`.
+#
+# `flagfall.texts` describes the options. They are passed to the maker of the environment, except for
+# those of the task itself.
+
+_PARTS: Final = re.compile(r'"(?:\\.|[^"\\])*"|[\[\]{},]|[^"\[\]{},]+|"')
+_OPENING: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def split_texts(text: str) -> Iterator[str]:
+    """Yield the ids of tasks in a comma-separated text; commas in brackets or quotes do not separate."""
+    depth, begun = 0, ""
+    for part in _PARTS.findall(text):
+        if part == "," and depth <= 0:
+            if begun:
+                yield begun
+            begun = ""
+            continue
+        depth += _OPENING.get(part, 0)
+        begun += part
+    if begun:
+        yield begun
+
 
 _IGNORES_SEED: Final = "the environment ignores its seed: two resets with the same one did not show the same"
 
@@ -33,7 +55,6 @@ class EnvironmentTask(Task):
     Args:
         env: the environment; the task closes it.
         id: the text from which the task can be made again.
-        action_mask: show the masks of actions.
 
     Raises:
         UsageError: `action_mask` is not a boolean.
@@ -52,7 +73,6 @@ class EnvironmentTask(Task):
 
         Args:
             start: resets it with a seed.
-            seed: the seed of the task.
             seen: returns the observations in what `start` returns.
         """
         begun = start(seed % _SEEDS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["GymnasiumTask", "make_gymnasium_task"]
-
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,26 +9,24 @@ import gymnasium
 
 from flagfall.errors import UsageError, suggest
 from flagfall.kernel.outcomes import StepResult
-from flagfall.option_text import parse_text
-from flagfall.tasks.adapters.action_masks import (
-    MASK_KEY,
-    has_mask,
-    is_allowed,
-    mask_of,
-    with_mask,
-    with_mask_space,
-)
 from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward
 from flagfall.tasks.adapters.imports import import_named
 from flagfall.tasks.adapters.space_values import (
+    MASK_KEY,
     NotOfSpace,
     check_writable,
     contains,
     default_action,
     frozen_copy,
+    has_mask,
+    is_allowed,
+    mask_of,
     read,
+    with_mask,
+    with_mask_space,
 )
-from flagfall.tasks.rendering import are_pictures_wanted, best_mode
+from flagfall.tasks.task import are_pictures_wanted, best_mode
+from flagfall.texts import parse_text
 
 PREFIX: Final = "gym:"
 
@@ -112,11 +108,7 @@ class GymnasiumTask(EnvironmentTask):
         return self._observation_space
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action lies in the action space and is allowed by the shown mask.
-
-        Args:
-            action: any object.
-        """
+        """Return whether an action lies in the action space and is allowed by the shown mask."""
         return contains(self._action_space, action) and is_allowed(self._action_space, self._mask, action)
 
     def _reset(self, seed: int) -> Any:
@@ -172,7 +164,7 @@ def make_gymnasium_task(text: str) -> GymnasiumTask:
     The options `nil` and `action_mask` are those of `GymnasiumTask`; all others go to `gymnasium.make`.
 
     Args:
-        text: such as `gym:CartPole-v1`; see `flagfall.tasks.adapters.env_spec`.
+        text: such as `gym:CartPole-v1`; see `flagfall.tasks.adapters.environment_task`.
 
     Raises:
         UsageError: there is no such environment, or it cannot be made with these options.

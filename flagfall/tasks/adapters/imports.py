@@ -1,4 +1,4 @@
-"""Modules named by the texts of tasks; `flagfall.tasks.catalog.check_imports` refuses them in files.
+"""Texts that name a task's code, and the modules that texts of tasks name.
 
 A task such as `gym:my_module:Game-v0` or `mytask.py:MyTask` names code. On a command line the user names it;
 in a journal or a plan from elsewhere, its author does. So texts from files are checked first: tasks shipped
@@ -8,8 +8,6 @@ only if the user trusts the file.
 
 from __future__ import annotations
 
-__all__ = ["UntrustedImportError", "gymnasium_module", "import_named", "is_installed", "pettingzoo_module"]
-
 import importlib
 import os
 import sys
@@ -18,8 +16,61 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+import attrs
+
 from flagfall.errors import UsageError
-from flagfall.option_text import parse_text
+from flagfall.texts import parse_text
+
+# Texts that name a task's code: `mytask.py:MyTask`, `package.module:MyTask`, with options `?size=3`. Pure.
+#
+# Such a text is recognised by its form alone; ids of `flagfall.tasks.catalog.FAMILIES` come first.
+
+
+@attrs.frozen
+class CodeSpec:
+    """A parsed text that names a task's code.
+
+    Attributes:
+        place: the module, or a path that ends in `.py`.
+        member: the name of a class or function in it; dots lead into classes.
+        options: the text after the question mark, with it; empty if there is none.
+    """
+
+    place: str
+    member: str
+    options: str = ""
+
+    @classmethod
+    def parse(cls, task_id: str) -> CodeSpec | None:
+        """Return the parts of a text; `None` if it does not have this form.
+
+        Args:
+            task_id: the text of a task that is of no family.
+        """
+        name, mark, rest = task_id.partition("?")
+        place, colon, member = name.rpartition(":")
+        if not colon or not _is_dotted(member):
+            return None
+        return cls(place, member, mark + rest) if place.endswith(".py") or _is_dotted(place) else None
+
+    @property
+    def is_file(self) -> bool:
+        """True for code that is named by its file."""
+        return self.place.endswith(".py")
+
+    def in_folder(self, folder: Path) -> str:
+        """Return the text with an absolute path, where it names a file.
+
+        Args:
+            folder: the folder to which relative paths refer.
+        """
+        place = str((folder / self.place).resolve()) if self.is_file else self.place
+        return f"{place}:{self.member}{self.options}"
+
+
+def _is_dotted(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
 
 _FORWARDING: Final = ("GymV21Environment", "GymV26Environment")
 """Ids of Gymnasium that forward to the old library `gym`, which imports the module named by an option."""
@@ -68,9 +119,6 @@ def pettingzoo_module(task_id: str) -> str | None:
 def import_named(name: str) -> ModuleType:
     """Import a module that the user named; the working directory is searched, too.
 
-    Args:
-        name: the dotted name.
-
     Raises:
         Exception: any exception of the module.
     """
@@ -94,11 +142,7 @@ def _origin(module: str) -> str:
 
 
 def is_installed(module: str) -> bool:
-    """Return whether a module's first part can be found, in the working directory too; nothing is imported.
-
-    Args:
-        module: the dotted name.
-    """
+    """Return whether a module's first part is found, in the working directory too; nothing is imported."""
     top = module.partition(".")[0]
     return top in sys.modules or _found(top) is not None
 

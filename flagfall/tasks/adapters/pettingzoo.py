@@ -7,28 +7,112 @@ to act is asked; in a parallel one all live agents are asked at once. The player
 
 from __future__ import annotations
 
-__all__ = ["AECTask", "ParallelTask", "PettingZooTask", "make_pettingzoo_task", "pettingzoo_task"]
-
+import importlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from gymnasium import spaces
 
-from flagfall.errors import UsageError
+from flagfall.errors import UsageError, suggest
 from flagfall.kernel.outcomes import StepResult
-from flagfall.option_text import parse_text
-from flagfall.tasks.adapters.action_masks import MASK_KEY, is_allowed, mask_of, with_mask, with_mask_space
 from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward
-from flagfall.tasks.adapters.pettingzoo_registry import make_environment
+from flagfall.tasks.adapters.imports import import_named
 from flagfall.tasks.adapters.space_values import (
+    MASK_KEY,
     NotOfSpace,
     check_writable,
     contains,
     default_action,
     frozen_copy,
+    is_allowed,
+    mask_of,
     read,
+    with_mask,
+    with_mask_space,
 )
+from flagfall.tasks.task import are_pictures_wanted, best_mode
+from flagfall.texts import parse_text
+
+_FUNCTIONS: Final = {"parallel": "parallel_env", "aec": "env"}
+"""Names of the makers in a module, by interface; the first one that exists is the default."""
+
+
+def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
+    """Make a new environment.
+
+    Args:
+        text: the whole text of the user, for messages.
+        name: a name of PettingZoo's registry, such as `classic/connect_four_v3`; or, with a dot in it, a
+            module with a function `env` or `parallel_env`, as in modules of PettingZoo environments.
+        options: passed to the maker, except for `api`: `aec` or `parallel`, by default `parallel` if the
+            environment has both.
+
+    Raises:
+        UsageError: there is no such environment, or it cannot be made with these options.
+    """
+    others = {key: value for key, value in options.items() if key != "api"}
+    makers = _in_module(text, name) if "." in name else _registered(text, name)
+    api = options.get("api", next(iter(makers)))
+    if api not in makers:
+        raise UsageError(f"{text}: it has no api={api}; it has {' and '.join(makers)}")
+    try:
+        return _made(makers[api], others)
+    except Exception as error:
+        missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        if isinstance(missing, ImportError):
+            family = name.partition("/")[0]
+            raise UsageError(
+                f"{text} cannot be made: {missing}; pip install 'pettingzoo[{family}]'"
+            ) from error
+        raise UsageError(f"{text} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _made(make: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Return the environment, in a render mode if it is made to be drawn."""
+    if not are_pictures_wanted():
+        return make(**options)
+    env = make(**{key: value for key, value in options.items() if key != "render_mode"})
+    mode = best_mode(env.metadata)
+    if mode is None:
+        return env
+    env.close()
+    return make(**{**options, "render_mode": mode})
+
+
+def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:
+    """Return the makers of a registered environment, by interface."""
+    try:
+        registry: Any = importlib.import_module("pettingzoo")
+    except ModuleNotFoundError:
+        raise UsageError(f"{text} needs PettingZoo: pip install 'flagfall[pettingzoo]'") from None
+    refused = importlib.import_module("pettingzoo.env_registry.exceptions").PettingZooRegistryError
+    makers: dict[str, Callable[..., Any]] = {}
+    for api in _FUNCTIONS:
+        try:
+            registry.spec(api, name)
+        except refused:
+            continue
+        makers[api] = partial(registry.make, api, name)
+    if not makers:
+        known = dict.fromkeys([*registry.aec_registry, *registry.parallel_registry])
+        raise UsageError(f"{text}: unknown PettingZoo environment {name!r}{suggest(name, known)}")
+    return makers
+
+
+def _in_module(text: str, name: str) -> dict[str, Callable[..., Any]]:
+    """Return the makers of the environment in a module, by interface."""
+    try:
+        module: ModuleType = import_named(name)
+    except Exception as error:
+        raise UsageError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
+    makers = {api: getattr(module, made) for api, made in _FUNCTIONS.items() if hasattr(module, made)}
+    if not makers:
+        raise UsageError(f"{text}: module {name} has neither a function `env` nor `parallel_env`")
+    return makers
+
 
 PREFIX: Final = "pettingzoo:"
 
@@ -134,11 +218,7 @@ class PettingZooTask(EnvironmentTask):
         return self._observation_spaces[player]
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether at least one player may play an action now.
-
-        Args:
-            action: any object.
-        """
+        """Return whether at least one player may play an action now."""
         return any(self.is_legal_for(player, action) for player in self.players)
 
     def is_legal_for(self, player: str, action: Any) -> bool:
@@ -146,7 +226,6 @@ class PettingZooTask(EnvironmentTask):
 
         Args:
             player: one of `players`.
-            action: any object.
         """
         space = self._action_spaces[player]
         return contains(space, action) and is_allowed(space, mask_of(self._seen.get(player)), action)
@@ -272,7 +351,6 @@ def pettingzoo_task(env: Any, id: str | None = None, **options: Any) -> PettingZ
     """Make the task of an environment of either interface.
 
     Args:
-        env: the environment.
         id: see `PettingZooTask`.
         options: the other arguments of `PettingZooTask`.
     """
@@ -283,7 +361,7 @@ def make_pettingzoo_task(text: str) -> PettingZooTask:
     """Make the task of a PettingZoo environment by name.
 
     The options `nil` and `action_mask` are those of `PettingZooTask`; for the rest see
-    `flagfall.tasks.adapters.pettingzoo_registry.make_environment`.
+    `flagfall.tasks.adapters.pettingzoo.make_environment`.
 
     Args:
         text: such as `pettingzoo:classic/connect_four_v3`.

@@ -1,4 +1,4 @@
-"""Values of Gymnasium spaces: conversion from plain data, read-only copies, and default actions.
+"""Values of Gymnasium spaces: conversion from plain data, checks, and masks of actions.
 
 Agents in processes and journals represent values in JSON or MessagePack, which have no tuples and no number
 types. `read` converts such a value to the form of the space, and refuses values outside of the space:
@@ -15,8 +15,6 @@ types. `read` converts such a value to the form of the space, and refuses values
 """
 
 from __future__ import annotations
-
-__all__ = ["NotOfSpace", "check_writable", "contains", "default_action", "frozen_copy", "read"]
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -42,10 +40,6 @@ class NotOfSpace(Exception):
 def read(space: spaces.Space[Any], value: Any) -> Any:
     """Convert a value to the form of a space, see the table above; arrays are new.
 
-    Args:
-        space: the space.
-        value: any object.
-
     Raises:
         NotOfSpace: the value does not lie in the space.
     """
@@ -53,12 +47,7 @@ def read(space: spaces.Space[Any], value: Any) -> Any:
 
 
 def contains(space: spaces.Space[Any], value: Any) -> bool:
-    """Return whether `read` accepts a value.
-
-    Args:
-        space: the space.
-        value: any object.
-    """
+    """Return whether `read` accepts a value."""
     try:
         read(space, value)
     except NotOfSpace:
@@ -70,7 +59,6 @@ def default_action(space: spaces.Space[Any], mask: Any = None) -> Any:
     """Return the default action: the lowest one; of real numbers, the one nearest to 0.
 
     Args:
-        space: the action space.
         mask: nonzero for each allowed action: an array for `Discrete`, one for each entry of a flat
             `MultiDiscrete`; `None` for no mask. A mask that allows nothing is ignored.
 
@@ -105,7 +93,6 @@ def check_writable(space: spaces.Space[Any], what: str) -> None:
     """Check with a sample that values of a space can be encoded, and that actions are decoded unchanged.
 
     Args:
-        space: the space.
         what: `observations` or `actions`, for the message.
 
     Raises:
@@ -319,3 +306,56 @@ _DEFAULTS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
         _batch(space.node_space, [default_action(space.node_space)]), None, None
     ),
 }
+
+
+# Action masks: the actions that an environment currently allows, from its observation or its info.
+#
+# A mask that agents are shown is binding: an action that it forbids is illegal. A mask is an array with a
+# nonzero entry for each allowed `Discrete` action.
+
+MASK_KEY: Final = "action_mask"
+"""The key of the mask in an observation that is a mapping, or in the info."""
+
+
+def has_mask(space: spaces.Space[Any]) -> bool:
+    """Return whether observations of a space contain a mask."""
+    return isinstance(space, spaces.Dict) and MASK_KEY in space.spaces
+
+
+def mask_of(observation: Any) -> Any:
+    """Return the mask in an observation; `None` if there is none."""
+    return observation.get(MASK_KEY) if isinstance(observation, Mapping) else None
+
+
+def is_allowed(space: spaces.Space[Any], mask: Any, action: Any) -> bool:
+    """Return whether a mask allows an action; spaces other than `Discrete` are not masked.
+
+    Args:
+        mask: the mask; `None` for none.
+    """
+    if mask is None or not isinstance(space, spaces.Discrete):
+        return True
+    return bool(mask[read(space, action) - int(space.start)])
+
+
+def with_mask_space(task_id: str, space: spaces.Space[Any], actions: spaces.Space[Any]) -> spaces.Dict:
+    """Return the space of observations with an added mask.
+
+    Raises:
+        UsageError: the actions are not `Discrete`.
+    """
+    if not isinstance(actions, spaces.Discrete):
+        raise UsageError(f"{task_id}: action_mask needs a Discrete action space, got {actions}")
+    return spaces.Dict({"observation": space, MASK_KEY: spaces.MultiBinary(int(actions.n))})
+
+
+def with_mask(observation: Any, mask: Any, actions: Any) -> dict[str, Any]:
+    """Return an observation with an added mask.
+
+    Args:
+        mask: the mask from the info; `None` allows everything.
+        actions: the action space, `Discrete`.
+    """
+    count = int(actions.n)
+    allowed = np.ones(count, np.int8) if mask is None else np.asarray(mask).astype(np.int8)
+    return {"observation": observation, MASK_KEY: allowed}

@@ -12,8 +12,6 @@ generator that yields the teacher's bytes and receives the learner's replies:
 
 from __future__ import annotations
 
-__all__ = ["ByteTask", "Script", "is_whole"]
-
 from abc import abstractmethod
 from collections.abc import Generator, Iterable
 from functools import cache
@@ -33,11 +31,7 @@ Script: TypeAlias = Generator[int, int, bool | None]
 
 
 def is_whole(action: Any) -> bool:
-    """Return whether an action is a whole number of Python or numpy; booleans are not.
-
-    Args:
-        action: any object.
-    """
+    """Return whether an action is a whole number of Python or numpy; booleans are not."""
     return type(action) is int or (isinstance(action, Integral) and not isinstance(action, bool))
 
 
@@ -104,19 +98,11 @@ class ByteTask(Task):
         return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004
 
     def pay(self, reward: float) -> None:
-        """Pay a reward with the next byte; a second one in the same step replaces the first.
-
-        Args:
-            reward: the reward.
-        """
+        """Pay a reward with the next byte; a second one in the same step replaces the first."""
         self._reward = reward
 
     def say(self, text: Iterable[int]) -> Generator[int, int, None]:
-        """Send a text, ignoring the replies.
-
-        Args:
-            text: its bytes.
-        """
+        """Send a text, ignoring the replies."""
         for byte in text:  # noqa: UP028 - `yield from` would send the answers to an iterator of bytes
             yield byte
 
@@ -128,11 +114,7 @@ class ByteTask(Task):
         return next(self._script)
 
     def step(self, action: int) -> StepResult:
-        """Take the learner's byte and return the teacher's next one.
-
-        Args:
-            action: a legal action.
-        """
+        """Take the learner's byte and return the teacher's next one."""
         self._num_steps_taken += 1
         self._reward = 0
         try:

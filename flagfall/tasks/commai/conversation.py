@@ -33,17 +33,6 @@ Rule 5: the world hears the learner first, and the task sees the world in its st
 
 from __future__ import annotations
 
-__all__ = [
-    "BIT_CHANNEL",
-    "BYTE_CHANNEL",
-    "MAX_UNSAID_BYTES",
-    "SEARCHED_BYTES",
-    "Conversation",
-    "ConversationTask",
-    "DialogueScript",
-    "TextChannel",
-]
-
 import math
 import re
 from collections.abc import Callable, Generator
@@ -55,8 +44,8 @@ import attrs
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
-from flagfall.tasks.commai.scrambling import Scrambler
-from flagfall.tasks.commai.world import World
+from flagfall.tasks.commai.words import Scrambler
+from flagfall.tasks.commai.world import GridWorld, World
 
 SEARCHED_BYTES: Final = 1000
 """Length of the end of the learner's text that is searched for a pattern. The longest answer, ten properties
@@ -140,7 +129,6 @@ class Conversation:
         """Queue a text.
 
         Args:
-            text: the text.
             priority: must not be below that of the last queued text, unless the queue is empty.
             instead: drop the pending answer of the world.
 
@@ -266,8 +254,6 @@ class ConversationTask(ByteTask):
     """A task that is a conversation.
 
     Args:
-        task_id: the name of the task.
-        play: the script.
         max_time: time limit in steps.
         forgets: see rule 2.
         world: the world it is played in; `None` for none.
@@ -314,3 +300,52 @@ class ConversationTask(ByteTask):
     def metrics(self) -> dict[str, Any]:
         """Return length and reward of the instance, and whether its time was up."""
         return super().metrics() | {"timed_out": self.conversation.timed_out}
+
+
+WorldScript: TypeAlias = Callable[[GridWorld, Conversation, Random], Script]
+"""The script of a task in the grid world."""
+
+
+@attrs.frozen
+class TaskSpec:
+    """Specification of a task without a world.
+
+    Attributes:
+        max_time: time limit in steps.
+        forgets: whether text that interrupts the teacher is forgotten.
+    """
+
+    play: DialogueScript
+    max_time: float
+    forgets: bool = True
+
+    def task(self, task_id: str) -> ConversationTask:
+        """Make a task."""
+        return ConversationTask(task_id, self.play, max_time=self.max_time, forgets=self.forgets)
+
+
+@attrs.frozen
+class WorldTaskSpec:
+    """Specification of a task in the grid world.
+
+    Attributes:
+        max_time: time limit in steps.
+        forgets: whether text that interrupts the teacher is forgotten.
+    """
+
+    play: WorldScript
+    max_time: float
+    forgets: bool = True
+
+    def task(self, task_id: str, world: GridWorld | None = None) -> ConversationTask:
+        """Make a task.
+
+        Args:
+            world: the world it is played in; `None` for a new one.
+        """
+        place = GridWorld() if world is None else world
+
+        def play(talk: Conversation, rng: Random) -> Script:
+            return self.play(place, talk, rng)
+
+        return ConversationTask(task_id, play, max_time=self.max_time, forgets=self.forgets, world=place)

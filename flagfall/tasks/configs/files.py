@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
-__all__ = ["SHIPPED", "change_config", "config_of", "load_config", "parse_config"]
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from flagfall.configfile.converter import DIALECT, Problems, table_schema
 from flagfall.configfile.files import read_json, read_text, read_toml
-from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.kernel.safe_values import safe_repr
-from flagfall.tasks.commai.vocabulary import Vocabulary, load_vocabulary, parse_vocabulary
-from flagfall.tasks.configs.config import Config
-from flagfall.tasks.configs.parser import parse_tables
-from flagfall.tasks.configs.round1_parser import parse_round1
+from flagfall.tasks.commai.words import Vocabulary, load_vocabulary, parse_vocabulary
+from flagfall.tasks.configs.config import TASK_TYPES, WORLDS, Config
+from flagfall.tasks.configs.parser import TopTable, parse_tables
+from flagfall.tasks.configs.round1 import parse_round1
+from flagfall.tasks.schedulers import POLICIES
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the schema of a configuration in flagfall's own form, as TOML or JSON.
+
+    What a task may set depends on its type, which may be its name; so the settings of all types are accepted.
+    """
+    settings: dict[str, Any] = {}
+    for kind in TASK_TYPES.values():
+        for name, schema in table_schema(kind.settings)["properties"].items():
+            known = settings.setdefault(name, {"anyOf": []})["anyOf"]
+            if schema not in known:
+                known.append(schema)
+    task = {
+        "type": "object",
+        "properties": {**settings, "type": {"enum": list(TASK_TYPES)}, "world": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    world = {
+        "anyOf": [
+            {"enum": list(WORLDS)},
+            {"type": "object", "properties": {"type": {"type": "string"}}, "additionalProperties": False},
+        ]
+    }
+    scheduler = {
+        "type": "object",
+        "properties": {
+            "policy": {"type": "string", "description": f"one of {', '.join(POLICIES)}, or its text form"},
+            "tasks": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        },
+        "required": ["policy", "tasks"],
+    }
+    top = table_schema(
+        TopTable,
+        {
+            "scheduler": scheduler,
+            "tasks": {"type": "object", "additionalProperties": task},
+            "worlds": {"type": "object", "additionalProperties": world},
+            "words": {"type": ["string", "object"]},
+        },
+    )
+    return {"$schema": DIALECT, "title": "A configuration of flagfall", **top, "required": ["scheduler"]}
+
 
 SHIPPED: Final[Mapping[str, Path]] = MappingProxyType(
     {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
@@ -74,7 +116,6 @@ def config_of(
     """Make a configuration without a file.
 
     Args:
-        schedule: ids of tasks.
         policy: a text for `parse_policy`.
         options: further keys of the top of a file, such as `bit_mode`; a path in `words` is relative to the
             working directory.

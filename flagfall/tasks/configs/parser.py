@@ -6,33 +6,61 @@ Every name and every value is checked, and all problems are noted. Only tables w
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_LISTED",
-    "ResolveWords",
-    "TopTable",
-    "check_arguments",
-    "checked",
-    "parse_tables",
-    "world_of_task",
-    "world_type",
-]
-
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.configfile.converter import Bounds, structure
-from flagfall.configfile.problems import KeyPath, Problems
+from flagfall.configfile.converter import Bounds, KeyPath, Problems, structure
 from flagfall.errors import UsageError
 from flagfall.kernel.safe_values import safe_repr
-from flagfall.tasks.commai.vocabulary import Vocabulary
-from flagfall.tasks.configs.config import Config, ConfigTask
-from flagfall.tasks.configs.round1_names import ORIGINAL_WORLDS
-from flagfall.tasks.configs.task_types import MAX_SETTING, TASK_TYPES, WORLDS
-from flagfall.tasks.scheduler_text import POLICIES
+from flagfall.tasks.commai.catalog import MICRO_TASKS, ORIGINAL_NAMES
+from flagfall.tasks.commai.words import Vocabulary
+from flagfall.tasks.configs.config import MAX_SETTING, TASK_TYPES, WORLDS, Config, ConfigTask
+from flagfall.tasks.schedulers import POLICIES
+
+_MICRO: Final = {
+    f"Micro{task_id.removeprefix('micro').replace('.', 'Sub')}Task": task_id for task_id in MICRO_TASKS
+}
+
+_MINI: Final = {f"TaskSet{number}": f"mini{number}" for number in range(6)}
+
+# Each family with its original modules: that of the challenge, and that of its last drafts.
+_MODULES: Final = (
+    (_MICRO, ("tasks.challenge.round1.challenge_micro", "tasks.good_ai.micro")),
+    (_MINI, ("tasks.challenge.round1.challenge_mini", "tasks.good_ai.comm_ai_mini")),
+)
+
+ORIGINAL_TASKS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{
+            f"{module}.{name}": task_id
+            for family, modules in _MODULES
+            for module in modules
+            for name, task_id in family.items()
+        },
+        **ORIGINAL_NAMES,
+    }
+)
+"""Types of tasks, by class path."""
+
+ORIGINAL_SCHEDULERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "core.scheduler.RandomTaskScheduler": "random",
+        "core.scheduler.SequentialTaskScheduler": "sequential",
+        "core.scheduler.IncrementalTaskScheduler": "incremental",
+        "core.scheduler.ConsecutiveTaskScheduler": "consecutive",
+        "core.scheduler.DependenciesTaskScheduler": "dependencies",
+    }
+)
+"""Policies, by class path."""
+
+ORIGINAL_WORLDS: Final[Mapping[str, str]] = MappingProxyType({"worlds.grid_world.GridWorld": "grid"})
+"""Types of worlds, by class path."""
+
 
 ResolveWords: TypeAlias = Callable[[Any], Vocabulary]
 """Makes the vocabulary from the value of `words`; raises `UsageError`."""
@@ -74,7 +102,6 @@ def parse_tables(data: Mapping[str, Any], problems: Problems, resolve: ResolveWo
     Args:
         data: the tables, as TOML or JSON gives them.
         problems: takes everything that is wrong.
-        resolve: makes the vocabulary.
 
     Raises:
         UsageError: there are problems; the message has all of them.
@@ -253,7 +280,6 @@ def world_of_task(
         value: the value of `world` in the file.
         type_id: the type of the task, a key of `TASK_TYPES`.
         worlds: the worlds of the file, by name.
-        path: the place of the value.
         problems: takes everything that is wrong.
 
     Returns:
@@ -273,7 +299,6 @@ def check_arguments(policy: str, arguments: Mapping[str, Any], path: KeyPath, pr
 
     Args:
         policy: a key of `POLICIES`, or the whole text of a policy, which takes no further arguments.
-        arguments: by name.
         path: the place of the table that holds them.
         problems: takes what is wrong.
     """
@@ -290,7 +315,6 @@ def checked(config: Config, path: KeyPath, problems: Problems) -> Config:
     """Return a configuration after it has been built once.
 
     Args:
-        config: the configuration.
         path: the place of the arguments of its policy.
         problems: those noted so far.
 

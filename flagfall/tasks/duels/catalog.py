@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CATALOG"]
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Heaps"]
-
 from collections.abc import Sequence
 from random import Random
 from typing import Any, ClassVar, Final

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CATALOG", "make_langroom"]
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType

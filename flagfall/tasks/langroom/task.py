@@ -2,26 +2,176 @@
 
 from __future__ import annotations
 
-__all__ = ["LangRoom", "action_space", "observation_space", "room_info"]
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.langroom.images import image_cache, large_images
-from flagfall.tasks.langroom.log_image import LogHistory, log_image, room_as_text
-from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import COLORS, MOVES, OBJECTS, WORDS, LangRoomRules
-from flagfall.tasks.rendering import are_pictures_wanted
-from flagfall.tasks.task import Task
+from flagfall.tasks.langroom.images import (
+    LogHistory,
+    Picture,
+    image_cache,
+    large_images,
+    log_image,
+    order_of,
+    room_as_text,
+)
+from flagfall.tasks.langroom.rules import (
+    COLORS,
+    LONGEST_SCRIPT,
+    MOVES,
+    NEXT_PLACE,
+    OBJECTS,
+    SIZE,
+    START,
+    WORDS,
+    LangRoomRules,
+    Room,
+    draw_colors,
+    draw_script,
+    place_of,
+)
+from flagfall.tasks.task import Task, are_pictures_wanted
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Dict
-    from numpy.typing import NDArray
+    from numpy.random import Generator
+
+
+# A batch of LangRooms in numpy, with their images.
+#
+# Each room equals a `room.Room` with the same generator. A step runs no Python for single rooms, except for
+# those whose script or episode ends.
+
+Numbers = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+_NEXT: Final[Numbers] = np.array(NEXT_PLACE, np.intp).ravel()
+_UNKNOWN: Final = len(WORDS)
+
+
+class RoomBatch:
+    """A batch of rooms, one for each generator.
+
+    Args:
+        rngs: the source of everything random in each room.
+
+    Attributes:
+        rngs: the generators; each may be replaced before `begin`.
+        colors: the colour of each object, (n, 4).
+        words: the current words, (n,).
+    """
+
+    def __init__(self, rules: LangRoomRules, rngs: Iterable[Generator]) -> None:
+        self.rngs: list[Generator] = list(rngs)
+        self._rules = rules
+        self._images = image_cache(rules)
+        self._rewards = np.array(rules.rewards()).ravel()
+        count = len(self.rngs)
+        self._all = np.arange(count)
+        self._places = np.full(count, place_of(*START), np.intp)
+        self._orders = np.zeros(count, np.intp)
+        self._scripts = np.zeros((count, LONGEST_SCRIPT), np.intp)
+        self._ends = np.zeros(count, np.intp)
+        self._cursors = np.zeros(count, np.intp)
+        self._steps = np.full(count, rules.length, np.intp)
+        self.colors: Numbers = np.zeros((count, len(OBJECTS)), np.intp)
+        self.words: Numbers = np.zeros(count, np.intp)
+
+    def __len__(self) -> int:
+        return len(self.rngs)
+
+    @property
+    def players(self) -> Numbers:
+        """The positions of the players as (x, y), of the shape (n, 2)."""
+        y, x = np.divmod(self._places, SIZE)
+        return np.stack((x, y), axis=1)
+
+    @property
+    def over(self) -> Mask:
+        """True if the episode of each room has used all its steps; true before the first one, too."""
+        over: Mask = self._steps >= self._rules.length
+        return over
+
+    def begin(self, chosen: Sequence[int] | Numbers) -> None:
+        """Start an episode in some rooms."""
+        self._places[chosen] = place_of(*START)
+        self._steps[chosen] = 0
+        for room in chosen:
+            self._draw(room)
+        self.words[chosen] = self._scripts[chosen, 0]
+        self._cursors[chosen] = 1
+
+    def step(
+        self, moves: NDArray[Any], talks: NDArray[Any], beginning: Mask | None = None
+    ) -> NDArray[np.float64]:
+        """Play a step in every room.
+
+        Args:
+            moves: indices of `MOVES`, (n,).
+            talks: indices of the vocabulary, (n,).
+            beginning: rooms that start an episode instead, with the reward 0; their actions are ignored.
+
+        Returns:
+            the rewards, (n,).
+
+        Raises:
+            UsageError: there is no such move or word, or an episode is over; nothing was changed.
+        """
+        moves = self._checked("move", moves, len(MOVES))
+        talks = self._checked("talk", talks, self._rules.vocab_size)
+        going = self._all if beginning is None else np.flatnonzero(~beginning)
+        if self._steps[going].max(initial=0) >= self._rules.length:
+            rooms = np.flatnonzero(self.over)[:5].tolist()
+            raise UsageError(f"no episode is going on in rooms {rooms}: reset begins one")
+        self._places[going] = _NEXT[self._places[going] * len(MOVES) + moves[going]]
+        self._steps[going] += 1
+        self.words[going] = self._scripts[going, self._cursors[going]]
+        self._cursors[going] += 1
+        for room in going[self._cursors[going] == self._ends[going]]:
+            self._draw(room)
+        rewards = np.zeros(len(self))
+        rewards[going] = self._rewards[
+            self.words[going] * (_UNKNOWN + 1) + np.minimum(talks[going], _UNKNOWN)
+        ]
+        if beginning is not None:
+            self.begin(np.flatnonzero(beginning))
+        return rewards
+
+    def look(self, out: Picture) -> None:
+        """Write the views of the players into an array.
+
+        Args:
+            out: takes the images, uint8 (n, resolution, resolution, 3), in C order.
+        """
+        self._images.get_batch(self._places, self._orders, out)
+
+    def _draw(self, room: int) -> None:
+        rng = self.rngs[room]
+        colors = draw_colors(rng)
+        script = draw_script(rng, colors)
+        self.colors[room] = colors
+        self._orders[room] = order_of(*colors)
+        self._scripts[room, : len(script)] = script
+        self._ends[room] = len(script)
+        self._cursors[room] = 0
+
+    def _checked(self, name: str, numbers: NDArray[Any], count: int) -> Numbers:
+        if numbers.shape != (len(self),) or numbers.dtype.kind not in "iu":
+            raise UsageError(
+                f"{name}: give {len(self)} whole numbers, one for each room, not an array of"
+                f" {numbers.dtype} with the shape {numbers.shape}"
+            )
+        if numbers.min(initial=0) < 0 or numbers.max(initial=0) >= count:
+            room = int(np.flatnonzero((numbers < 0) | (numbers >= count))[0])
+            raise UsageError(f"{name}: {numbers[room]} in room {room} is out of range: 0 to {count - 1}")
+        return numbers.astype(np.intp, copy=False)
+
 
 _DEFAULT_RULES: Final = LangRoomRules()
 _NIL: Final = MappingProxyType({"move": 0, "talk": 0})
@@ -29,22 +179,14 @@ _WHOLE: Final = (int, np.integer)
 
 
 def action_space(rules: LangRoomRules) -> Dict:
-    """Return the action space: `move`, an index of `MOVES`, and `talk`, an index of the vocabulary.
-
-    Args:
-        rules: the rules of the room.
-    """
+    """Return the action space: `move`, an index of `MOVES`, and `talk`, an index of the vocabulary."""
     from gymnasium import spaces  # noqa: PLC0415 - takes 0.2 s, and few users need it
 
     return spaces.Dict({"move": spaces.Discrete(len(MOVES)), "talk": spaces.Discrete(rules.vocab_size)})
 
 
 def observation_space(rules: LangRoomRules) -> Dict:
-    """Return the observation space: `image`, uint8 (resolution, resolution, 3), and `text`, a word's index.
-
-    Args:
-        rules: the rules of the room.
-    """
+    """Return the observation space: `image`, uint8 (resolution, resolution, 3), and `text`, a word."""
     from gymnasium import spaces  # noqa: PLC0415 - takes 0.2 s, and few users need it
 
     shape = (rules.resolution, rules.resolution, 3)
@@ -61,14 +203,13 @@ class LangRoom(Task):
     It is solved (`result`) if all questions were answered, and there was at least one.
 
     Pictures (`rgb`) show the latest words and rewards beside the view if the task was made to be drawn
-    (`flagfall.tasks.rendering`); otherwise the panels are empty.
+    (`flagfall.tasks.task`); otherwise the panels are empty.
 
     Args:
         rules: the rules, such as `LangRoomRules(task="echo", view=3)`.
 
     Attributes:
         id: the text of its rules, such as `langroom:echo:view=3`.
-        rules: the rules.
     """
 
     render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
@@ -93,11 +234,7 @@ class LangRoom(Task):
         return observation_space(self.rules)
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is a dictionary of a move and a word, whole numbers of Python or numpy.
-
-        Args:
-            action: any object.
-        """
+        """Return whether an action is a dictionary of a move and a word, whole numbers of Python or numpy."""
         if type(action) is not dict or action.keys() != _NIL.keys():
             return False
         move, talk = action["move"], action["talk"]
@@ -138,8 +275,6 @@ class LangRoom(Task):
 
         Args:
             mode: one of `render_modes`.
-            *args: for other modes.
-            **kwargs: for other modes.
         """
         room = self._room
         if mode == "rgb":
@@ -155,11 +290,7 @@ class LangRoom(Task):
 
 
 def room_info(room: Room) -> dict[str, Any]:
-    """Return the hidden state: `player` (x, y), `colors` (object to colour), `word`.
-
-    Args:
-        room: the room.
-    """
+    """Return the hidden state: `player` (x, y), `colors` (object to colour), `word`."""
     return {
         "player": np.array(room.player),
         "colors": {name: COLORS[color] for name, color in zip(OBJECTS, room.colors, strict=True)},

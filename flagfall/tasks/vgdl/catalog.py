@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CATALOG", "make_vgdl", "vgdl_in_folder"]
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,15 +11,11 @@ from typing import Final
 import attrs
 
 from flagfall.tasks.task import Task
-from flagfall.tasks.vgdl.game_files import game_ids
-from flagfall.tasks.vgdl.task_id import TaskId
+from flagfall.tasks.vgdl.task_id import TaskId, game_ids
 
 
 def make_vgdl(text: str) -> Task:
     """Return the task of an id, such as `vgdl:games/zelda.txt#3:observation=image`; see `task_id`.
-
-    Args:
-        text: the id.
 
     Raises:
         UsageError: the id is invalid, or there is no such level.
@@ -35,7 +29,6 @@ def vgdl_in_folder(text: str, folder: Path) -> str:
     """Return an id with an absolute path, if its game is a file.
 
     Args:
-        text: the id.
         folder: the folder to which a relative path refers.
 
     Raises:

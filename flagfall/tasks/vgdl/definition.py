@@ -6,25 +6,28 @@ text nor state of a play. Sprite types are numbers: indices of `GameDefinition.t
 
 from __future__ import annotations
 
-__all__ = [
-    "AVATAR",
-    "WALL",
-    "EffectContext",
-    "EffectRule",
-    "GameDefinition",
-    "GameNotice",
-    "LevelDefinition",
-    "SourcePosition",
-    "SpriteType",
-    "TerminationRule",
-    "Value",
-]
-
 import enum
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
+
+NIL: Final = "NIL"
+UP: Final = "UP"
+LEFT: Final = "LEFT"
+DOWN: Final = "DOWN"
+RIGHT: Final = "RIGHT"
+USE: Final = "USE"
+ESCAPE: Final = "ESCAPE"
+
+ACTIONS: Final = (NIL, UP, LEFT, DOWN, RIGHT, USE, ESCAPE)
+
+VECTORS: Final[Mapping[str, tuple[int, int]]] = {UP: (0, -1), LEFT: (-1, 0), DOWN: (0, 1), RIGHT: (1, 0)}
+"""Direction of each action that moves; y points down."""
+
+DIRECTIONS: Final = tuple(VECTORS.values())
+"""The base directions, in the order from which random draws choose."""
+
 
 WALL: Final = 0
 """Type of `wall`, which every game has."""
@@ -54,8 +57,6 @@ class GameNotice:
     """A mistake that the original engine ignores: reported, and the game can still be played.
 
     Attributes:
-        place: its position.
-        text: its description.
         logged: the original logs a message while it reads (26 messages end a play); otherwise it logs none,
             or only during the play.
     """
@@ -74,7 +75,6 @@ class SpriteType:
 
     Attributes:
         id: type number: wall 0, avatar 1, then in the order of first mention.
-        name: as written.
         kind: effective class (the class of a parent overrides its own); `None` if neither has one, so that no
             sprite of this type can be made.
         parameters: all parameters of that class, converted; defaults filled in.
@@ -111,12 +111,9 @@ class EffectRule:
 
     Attributes:
         effect: its name, such as `killSprite`.
-        context: occasion on which it runs.
-        first: type acted on.
         seconds: other types, one pair each; empty unless it runs on collisions.
         parameters: common ones and the effect's own, converted; defaults filled in.
         written: keys on the line itself (some rules depend on whether a key was given).
-        place: position of the line.
         inner: for `addTimer`, the effect that its `ftype` names, built from the same line.
     """
 
@@ -145,7 +142,6 @@ class GameDefinition:
 
     Attributes:
         name: stem of the file's name.
-        types: by type number.
         order: leaf types in draw order; the update order is the reverse.
         limits: by type, how many of this resource a sprite can hold (0 for types that are not resources).
         mapping: types by level character.
@@ -154,7 +150,6 @@ class GameDefinition:
         rules: InteractionSet in file order.
         terminations: in file order.
         square_size: pixels a cell; `None` if the level's size decides.
-        counters: number of counters.
         obstacles: leaf types that the path finder avoids; `None` if the game uses no path finder.
         notices: mistakes that the original ignores, in order.
     """
@@ -174,9 +169,6 @@ class GameDefinition:
 
     def type_named(self, name: str) -> SpriteType:
         """Return the type of a name.
-
-        Args:
-            name: as written.
 
         Raises:
             KeyError: no type has this name.

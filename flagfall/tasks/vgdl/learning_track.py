@@ -12,17 +12,6 @@ differences between the public program and the competition's document, are field
 
 from __future__ import annotations
 
-__all__ = [
-    "END_OF_ROUND",
-    "LOST_ROUND",
-    "RULES",
-    "TRAINING",
-    "VALIDATION",
-    "Track",
-    "TrackLevel",
-    "TrackRules",
-]
-
 import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -57,8 +46,6 @@ class TrackRules:
         name: the name of its preset, and of its time control.
         training_ns: end of training, in nanoseconds since the match began.
         games: limit of games in training; `None` for no limit.
-        training: training levels.
-        validation: validation levels.
         rounds: how often the validation levels are played; 0 for training alone.
         choices: levels that an agent can choose.
         cut: the current game is cut off at the end of training; otherwise it is played to its end.
@@ -83,7 +70,6 @@ class TrackRules:
         """Return the rules of a preset, with some fields replaced.
 
         Args:
-            name: the name of the preset.
             **changes: new values of fields; `None` keeps the preset's.
 
         Raises:
@@ -121,10 +107,7 @@ class TrackLevel(TaskDefaults):
     """One level in one phase: its task, with the limits of the phase.
 
     Args:
-        task: the task of the level.
-        level: its number.
         phase: `TRAINING` or `VALIDATION`.
-        rules: the rules of the track.
 
     """
 
@@ -152,11 +135,7 @@ class TrackLevel(TaskDefaults):
         return self._task.is_legal(action)
 
     def reset(self, seed: int) -> Any:
-        """Begin the level.
-
-        Args:
-            seed: the seed of its draws.
-        """
+        """Begin the level."""
         return self._task.reset(seed)
 
     def step(self, action: Any) -> StepResult:
@@ -203,12 +182,7 @@ class TrackLevel(TaskDefaults):
 class Track:
     """Schedules the levels of one game; see the top of this module.
 
-    Args:
-        levels: tasks, by number of the level.
-        rules: the rules of the track.
-
     Attributes:
-        rules: see the arguments.
         phase: current phase, `TRAINING` or `VALIDATION`.
         current: last scheduled level; `None` before the first.
 
@@ -237,11 +211,7 @@ class Track:
         return self.rules.breaks_rounds and self.phase == "validation"
 
     def set_seed(self, seed: int) -> None:
-        """Set the seed by which levels are drawn.
-
-        Args:
-            seed: the seed of the match.
-        """
+        """Set the seed by which levels are drawn."""
         self._random = Random(seed)
 
     def next_task(self) -> TrackLevel | None:

@@ -6,8 +6,6 @@ plans needs this class, whatever a plan names.
 
 from __future__ import annotations
 
-__all__ = ["TrackSetup"]
-
 import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -31,8 +29,7 @@ class TrackSetup:
     """Description of the track of one game, as written in journals.
 
     Attributes:
-        game: its file or its name; see `flagfall.tasks.vgdl.game_files`.
-        rules: the rules of the track.
+        game: its file or its name; see `flagfall.tasks.vgdl.task_id`.
         sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
             so they do not record it.
     """

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-__all__ = ["ACTIONS", "TrackTask", "build_track"]
-
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from flagfall.tasks.vgdl.actions import ESCAPE, NIL
+from flagfall.tasks.vgdl.definition import ESCAPE, NIL
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.lifecycle import start
-from flagfall.tasks.vgdl.game_files import game_path, level_path
+from flagfall.tasks.vgdl.engine.cycle import start
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
 from flagfall.tasks.vgdl.learning_track import Track, TrackRules
-from flagfall.tasks.vgdl.rendering.sprite_files import SpriteFolder, SpriteTiles
+from flagfall.tasks.vgdl.rendering.tile_set import SpriteFolder, SpriteTiles
 from flagfall.tasks.vgdl.task import ACTION_NAMES, VgdlTask
-from flagfall.tasks.vgdl.task_id import TaskId
+from flagfall.tasks.vgdl.task_id import TaskId, game_path, level_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flagfall.kernel.outcomes import StepResult
     from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.engine.state.game import Game
+    from flagfall.tasks.vgdl.engine.state.game import Game, PlayMemory
     from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.play_memory import PlayMemory
     from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
@@ -34,11 +30,7 @@ _PREFIX: Final = "ACTION_"
 
 
 class SharedGame:
-    """A game that keeps its state from level to level, as in the public program: timers, pulls, numbers.
-
-    Args:
-        definition: the definition of the game.
-    """
+    """A game that keeps its state from level to level, as in the public program: timers, pulls, numbers."""
 
     def __init__(self, definition: GameDefinition) -> None:
         self.game: Game = compile_game(definition)
@@ -51,9 +43,6 @@ class TrackTask(VgdlTask):
     `LEFT` and `ACTION_LEFT` are the same; the number of an action, as in `VgdlTask`, is valid, too.
 
     Args:
-        definition: the definition of the game.
-        level: the level of this game.
-        task_id: id of the task.
         shared: the game whose state is kept from level to level; `None` to start each level anew.
         tiles: see `VgdlTask`.
     """
@@ -100,8 +89,7 @@ def build_track(game: str, rules: TrackRules, sprites: Path | None) -> Track:
     """Return a new track with new tasks.
 
     Args:
-        game: its file or its name; see `flagfall.tasks.vgdl.game_files`.
-        rules: the rules of the track.
+        game: its file or its name; see `flagfall.tasks.vgdl.task_id`.
         sprites: folder of images for pictures; `None` for flagfall's own drawings.
 
     Raises:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ACTION_NAMES", "StateSpace", "VgdlTask"]
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -14,18 +12,15 @@ from gymnasium import spaces
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
-from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
+from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
-from flagfall.tasks.vgdl.engine.trace_snapshot import snapshot
+from flagfall.tasks.vgdl.engine.cycle import advance, start
+from flagfall.tasks.vgdl.engine.serialization import snapshot
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 from flagfall.tasks.vgdl.task_id import TaskId
-from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView
-from flagfall.tasks.vgdl.views.state_observation import StateObservation
-from flagfall.tasks.vgdl.views.text import TextView
+from flagfall.tasks.vgdl.views.observer import Observer, StateObservation
+from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView, TextView
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,20 +50,11 @@ class StateSpace(spaces.Space[StateObservation]):
         return False
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> StateObservation:  # noqa: ARG002 - as all spaces
-        """Return the example.
-
-        Args:
-            mask: is ignored.
-            probability: is ignored.
-        """
+        """Return the example."""
         return self._example
 
     def contains(self, x: Any) -> bool:
-        """Return whether a value is a state of a world of the same size.
-
-        Args:
-            x: any value.
-        """
+        """Return whether a value is a state of a world of the same size."""
         return isinstance(x, StateObservation) and x.world_dimension == self._example.world_dimension
 
     def __repr__(self) -> str:
@@ -88,8 +74,6 @@ class VgdlTask(Task):
     An episode ends with the game, after 2001 ticks at the latest; it is solved if the game is won.
 
     Args:
-        definition: the definition of the game.
-        level: the level of this game.
         observation: `state`: a `StateObservation`, which shares unchanged parts with the next one;
             `planes`: see `PlanesView`; `image`: uint8 [height, width, 3]; `text`: see `TextView`.
         block: pixels a cell; `None` for the game's own.
@@ -131,9 +115,6 @@ class VgdlTask(Task):
     @classmethod
     def of(cls, chosen: TaskId) -> VgdlTask:
         """Return the task of an id.
-
-        Args:
-            chosen: the id.
 
         Raises:
             UsageError: the game or the level does not exist, or is invalid.
@@ -182,11 +163,7 @@ class VgdlTask(Task):
                 return StateSpace(Observer(self.play).observe())
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is legal.
-
-        Args:
-            action: its number.
-        """
+        """Return whether an action is legal."""
         if type(action) is int:
             return 0 <= action < len(ACTION_NAMES)
         return bool(self._actions.contains(action))
@@ -219,7 +196,7 @@ class VgdlTask(Task):
         return {**super().metrics(), "win": play.winner == 1, "score": float(play.score), "ticks": play.tick}
 
     def snapshot(self) -> Mapping[str, Any]:
-        """Return the state as a plain dictionary; see `flagfall.tasks.vgdl.engine.trace_snapshot`."""
+        """Return the state as a plain dictionary; see `flagfall.tasks.vgdl.engine.serialization`."""
         return snapshot(self.play)
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
@@ -227,8 +204,6 @@ class VgdlTask(Task):
 
         Args:
             mode: one of `render_modes`.
-            *args: for other modes.
-            **kwargs: for other modes.
         """
         if mode == "rgb":
             return self._painter.paint()

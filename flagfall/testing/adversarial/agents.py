@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import trio
 
-from flagfall.kernel.channels.envelope import Envelope
+from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.testing.adversarial import escapes
 
 TURN: Final = 2

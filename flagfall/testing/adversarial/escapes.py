@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "RECORDS_FOLDER",
-    "eat_shared_memory",
-    "leave_cores",
-    "open_kernel_files",
-    "reach_records",
-    "stop_parent",
-    "trace_parent",
-    "use_kernel_interfaces",
-]
-
 import ctypes
 import errno
 import mmap

@@ -7,14 +7,17 @@ are compared.
 
 from __future__ import annotations
 
-__all__ = ["Encounter", "meeting_matches", "until_played"]
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
 
 import attrs
 
-from flagfall.tournament.model import PlannedTask, TournamentPlan
+from flagfall.configfile.converter import Problems
+from flagfall.tournament.model import PlannedTask, SprtRule, Stop, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records, compare_solo
+from flagfall.tournament.stats.duels import SprtState, points_of, sprt_state
 
 
 def meeting_matches(
@@ -23,8 +26,6 @@ def meeting_matches(
     """Yield the matches of one meeting.
 
     Args:
-        name: prefix of their ids.
-        task: task that is played.
         agents: as many as the task has seats, or any number if it has one.
         seed: root seed of all of them.
         round_number: zero-based round.
@@ -40,7 +41,6 @@ def until_played(specs: Iterable[MatchSpec], records: Records) -> Iterator[None]
     Each match is looked up until it is found, and not again.
 
     Args:
-        specs: the matches.
         records: results so far.
     """
     for spec in specs:
@@ -53,7 +53,6 @@ class Encounter:
     """Two agents that meet on every task, in every repeat.
 
     Attributes:
-        plan: the plan of the tournament.
         round: zero-based round.
         number: zero-based position within the round.
         agents: names of the two agents.
@@ -103,3 +102,121 @@ class Encounter:
         for spec, record in zip(specs, played, strict=True):
             scores = {agent: seat.score for agent, seat in zip(spec.entrants, record.seats, strict=True)}
             yield scores[self.agents[0]], scores[self.agents[1]]
+
+
+PAIR: Final = 2
+"""Agents of an encounter."""
+
+
+def check_entrants(kind: str, names: Sequence[str], problems: Problems) -> None:
+    """Report a plan with fewer than two agents."""
+    if len(names) < PAIR:
+        problems.add(("agents",), f"a {kind} needs at least two agents; a single one can play a benchmark")
+
+
+def check_no_sprt(stop: Stop, problems: Problems) -> None:
+    """Report a sequential test in a format whose two agents do not meet again and again.
+
+    Args:
+        stop: early end of the tournament.
+    """
+    if stop.sprt is not None:
+        problems.add(("stop", "sprt"), "a test needs two agents that meet again and again: use a round-robin")
+
+
+def check_pairs_on_every_task(
+    kind: str, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
+) -> None:
+    """Report what does not fit a format of encounters, in which two agents meet on every task.
+
+    Args:
+        stop: early end of the tournament.
+    """
+    check_entrants(kind, names, problems)
+    check_no_sprt(stop, problems)
+    for task in tasks:
+        if task.seats > PAIR:
+            problems.add(
+                ("tasks",),
+                f"{task.name} seats {task.seats} agents, but in a {kind} two meet: remove the task",
+            )
+        if set(task.agents) != set(names):
+            problems.add(("tasks",), f"{task.name}: in a {kind} every agent plays every task")
+    if stop.matches is not None:
+        problems.add(
+            ("stop", "matches"),
+            f"stop.matches is not supported for a {kind}: a partial round has no ranking",
+        )
+
+
+class Withdrawals:
+    """Count of disqualifications by agent.
+
+    Args:
+        limit: number of disqualifications at which an agent is withdrawn; `None`: no agent is.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._disqualified: Counter[str] = Counter()
+
+    def add(self, records: Iterable[MatchRecord]) -> None:
+        """Count the disqualifications in matches.
+
+        Args:
+            records: the records of matches that count.
+        """
+        for record in records:
+            self._disqualified.update(seat.agent for seat in record.seats if seat.fell is not None)
+
+    @property
+    def withdrawn(self) -> frozenset[str]:
+        """Names of the withdrawn agents."""
+        if self._limit is None:
+            return frozenset()
+        return frozenset(agent for agent, count in self._disqualified.items() if count >= self._limit)
+
+
+class SprtMonitor:
+    """Test over the complete beginning of a schedule: the first meeting that decides it ends it.
+
+    The decision therefore depends neither on the order in which meetings end nor on how many were played
+    beyond that one.
+
+    Args:
+        paired: the plan has games for two seats, whose outcomes come in quarters.
+        specs: returns an iterator over the whole schedule, which must not depend on records.
+    """
+
+    def __init__(self, rule: SprtRule, paired: bool, specs: Callable[[], Iterator[MatchSpec]]) -> None:
+        self._rule = rule
+        self._outcomes = (0.0, 0.25, 0.5, 0.75, 1.0) if paired else (0.0, 0.5, 1.0)
+        self._specs = specs
+        self._seen: Records | None = None
+
+    def state(self, records: Records) -> SprtState:
+        """Return the state of the test.
+
+        Args:
+            records: results so far. A mapping passed again is read on from where the last call ended.
+        """
+        if records is not self._seen:
+            self._seen = records
+            self._counts = dict.fromkeys(self._outcomes, 0)
+            self._meetings = (list(specs) for _, specs in groupby(self._specs(), lambda spec: spec.meeting))
+            self._next = next(self._meetings, [])
+            self._state = self._evaluate()
+        while self._next and self._state.decision is None and all(spec.id in records for spec in self._next):
+            self._add([records[spec.id] for spec in self._next])
+            self._next = next(self._meetings, [])
+        return self._state
+
+    def _add(self, meeting: list[MatchRecord]) -> None:
+        first, second = self._rule.agents
+        shares = [(1 + points[first] - points[second]) / 2 for points in points_of(meeting)]
+        self._counts[sum(shares) / len(shares)] += 1
+        self._state = self._evaluate()
+
+    def _evaluate(self) -> SprtState:
+        rule = self._rule
+        return sprt_state(self._counts, elo0=rule.elo0, elo1=rule.elo1, alpha=rule.alpha, beta=rule.beta)

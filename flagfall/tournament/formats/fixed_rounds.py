@@ -1,4 +1,4 @@
-"""Base of the formats whose meetings are known from the start: benchmark, round robin, gauntlet.
+"""Formats whose meetings are known from the start: benchmark, round robin, gauntlet.
 
 All repeats play the same meetings, each with another seed. On a task with one seat all its agents meet at
 once: each plays it alone, with the same seed.
@@ -6,16 +6,24 @@ once: each plays it alone, with the same seed.
 
 from __future__ import annotations
 
-__all__ = ["FixedRounds", "Meetings"]
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import ClassVar, Final, TypeAlias
 
-from flagfall.tournament.formats.encounters import meeting_matches, until_played
-from flagfall.tournament.formats.withdrawals import Withdrawals
-from flagfall.tournament.model import PlannedTask, Points, TournamentPlan
+import attrs
+
+from flagfall.configfile.converter import Problems
+from flagfall.tournament.formats.encounters import (
+    PAIR,
+    Withdrawals,
+    check_entrants,
+    check_no_sprt,
+    meeting_matches,
+    until_played,
+)
+from flagfall.tournament.formats.pairing import circle_rounds
+from flagfall.tournament.model import PlannedTask, Points, Stop, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
 
 Meetings: TypeAlias = Sequence[tuple[str, ...]]
@@ -43,7 +51,6 @@ class FixedRounds:
         """Yield the matches of all rounds; if agents can be withdrawn, each round after the one before it.
 
         Args:
-            plan: the plan of the tournament.
             records: results so far.
         """
         rounds = self.meetings_of_a_repeat(plan)
@@ -63,9 +70,6 @@ class FixedRounds:
         """Return the meetings of each round, in the order of the schedule: place of the task, and agents.
 
         The rounds of all repeats are the same, unless agents are withdrawn.
-
-        Args:
-            plan: the plan of the tournament.
         """
         of_tasks = [self._rounds(task) for task in plan.tasks]
         return [
@@ -82,7 +86,6 @@ class FixedRounds:
         """Yield the matches of some meetings, if no agent is withdrawn; unknown meetings have none.
 
         Args:
-            plan: the plan of the tournament.
             meetings: see `flagfall.tournament.records.MatchSpec.meeting`.
         """
         rounds = self.meetings_of_a_repeat(plan)
@@ -97,11 +100,7 @@ class FixedRounds:
                 yield from meeting_matches(meeting, task, agents, seed, number)
 
     def total(self, plan: TournamentPlan) -> int:
-        """Return the number of matches if no agent is withdrawn.
-
-        Args:
-            plan: the plan of the tournament.
-        """
+        """Return the number of matches if no agent is withdrawn."""
         meetings = (agents for task in plan.tasks for one in self._rounds(task) for agents in one)
         # An agent alone is one match, and k agents at a game are k rotations.
         return sum(map(len, meetings)) * plan.repeats
@@ -110,7 +109,6 @@ class FixedRounds:
         """Return nothing: the scoring of the plan ranks the agents.
 
         Args:
-            plan: the plan of the tournament.
             records: results so far.
         """
         return {}
@@ -133,3 +131,78 @@ def _round_matches(
         if alone or withdrawn.isdisjoint(agents):
             present = [agent for agent in agents if agent not in withdrawn]
             yield from meeting_matches(f"r{number}-m{count}", task, present, seed, number)
+
+
+@attrs.frozen
+class Benchmark(FixedRounds):
+    """Every agent plays every task with every seed; at games for several seats all agents meet."""
+
+    kind: ClassVar[str] = "benchmark"
+
+    def check(
+        self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
+    ) -> None:
+        """Accept every plan; see `Format.check`."""
+
+
+@attrs.frozen
+class RoundRobin(FixedRounds):
+    """Every agent meets every other one; games for two seats are paired by the circle method."""
+
+    kind: ClassVar[str] = "round-robin"
+
+    def check(
+        self,
+        names: Sequence[str],
+        tasks: Sequence[PlannedTask],  # noqa: ARG002 - see `Format`
+        stop: Stop,  # noqa: ARG002
+        problems: Problems,
+    ) -> None:
+        """Report a plan with fewer than two agents; see `Format.check`."""
+        check_entrants(self.kind, names, problems)
+
+    def game_rounds(self, task: PlannedTask) -> Sequence[Meetings]:
+        """Return the rounds of the circle method for two seats, or all combinations for more.
+
+        Args:
+            task: a task with at least two seats.
+        """
+        return circle_rounds(task.agents) if task.seats == PAIR else super().game_rounds(task)
+
+
+@attrs.frozen(kw_only=True)
+class Gauntlet(FixedRounds):
+    """Every agent meets the champions, and no other agents."""
+
+    kind: ClassVar[str] = "gauntlet"
+
+    champions: tuple[str, ...]
+
+    def check(
+        self,
+        names: Sequence[str],
+        tasks: Sequence[PlannedTask],  # noqa: ARG002 - see `Format`
+        stop: Stop,
+        problems: Problems,
+    ) -> None:
+        """Report champions that are unknown, duplicate, missing, or all of the agents; see `Format.check`."""
+        check_entrants(self.kind, names, problems)
+        check_no_sprt(stop, problems)
+        place = ("format", "champions")
+        for champion in self.champions:
+            if champion not in names:
+                problems.unknown(place, "agent", champion, names)
+        if len(set(self.champions)) < len(self.champions):
+            problems.add(place, "an agent is named twice")
+        if not self.champions or set(names) <= set(self.champions):
+            problems.add(place, "name some of the agents, but not all of them")
+
+    def game_rounds(self, task: PlannedTask) -> Sequence[Meetings]:
+        """Return, as one round, the combinations with at least one champion and one other agent.
+
+        Args:
+            task: a task with at least two seats.
+        """
+        champions = set(self.champions)
+        together = combinations(task.agents, task.seats)
+        return [[agents for agents in together if 0 < len(champions.intersection(agents)) < task.seats]]

@@ -6,8 +6,6 @@ A perfect matching of a graph pairs every vertex. Edmonds' blossom algorithm dec
 
 from __future__ import annotations
 
-__all__ = ["circle_rounds", "pair_up"]
-
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar

@@ -7,16 +7,17 @@ depends neither on the order in which matches end nor on how many are played at 
 
 from __future__ import annotations
 
-__all__ = ["MAX_MATCHES", "Schedule", "most_matches", "schedule"]
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import Final
 
-from flagfall.tournament.formats.sprt_stop import SprtMonitor
-from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.formats.encounters import SprtMonitor
+from flagfall.tournament.formats.fixed_rounds import Benchmark, Gauntlet, RoundRobin
+from flagfall.tournament.formats.swiss import Knockout, Swiss
+from flagfall.tournament.model import Format, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
-from flagfall.tournament.stats.sprt import SprtState
+from flagfall.tournament.stats.duels import SprtState
 
 MAX_MATCHES: Final = 10_000_000
 """The most matches of a plan. Standings walk the whole schedule, which takes some seconds for this many."""
@@ -27,9 +28,6 @@ class Schedule:
 
     The methods take the records so far. A mapping that is passed again may have grown, and must not have
     changed otherwise.
-
-    Args:
-        plan: the plan of the tournament.
 
     Attributes:
         total: number of matches; `None` if it depends on their results.
@@ -126,19 +124,28 @@ class Schedule:
 
 
 def schedule(plan: TournamentPlan) -> Schedule:
-    """Return the schedule of a plan.
-
-    Args:
-        plan: the plan of the tournament.
-    """
+    """Return the schedule of a plan."""
     return Schedule(plan)
 
 
 def most_matches(plan: TournamentPlan) -> int:
-    """Return the largest number of matches that a plan can have.
-
-    Args:
-        plan: the plan of the tournament.
-    """
+    """Return the largest number of matches that a plan can have."""
     count = plan.format.total(plan)
     return count if plan.stop.matches is None else min(count, plan.stop.matches)
+
+
+# Table of the tournament formats: one row a format.
+#
+# A format is a class in a file of its own, with `check`, `schedule`, `total` and `ranks`; see
+# `flagfall.tournament.model.Format`. Nothing else enumerates formats.
+
+_ROWS: Final[tuple[type[Format], ...]] = (
+    Benchmark,
+    RoundRobin,
+    Gauntlet,
+    Swiss,
+    Knockout,
+)
+
+FORMATS: Final[Mapping[str, type[Format]]] = MappingProxyType({row.kind: row for row in _ROWS})
+"""Formats by the name that a plan's `format` gives; the fields of the class are the settings of its table."""

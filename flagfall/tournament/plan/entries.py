@@ -2,31 +2,131 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_NAME", "agent_names", "read_agents", "read_tasks"]
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import attrs
 
-from flagfall.agents.command_line import split_command
-from flagfall.agents.process.isolation import Isolation
+from flagfall.agents.hosts.registry import Player
+from flagfall.agents.process.isolation import Isolation, IsolationKind
 from flagfall.agents.registry import load_agent
-from flagfall.agents.spec import AgentSpec, agent_name
+from flagfall.agents.spec import AgentSpec, agent_name, split_command
 from flagfall.code_loader import check_file
-from flagfall.configfile.converter import structure
-from flagfall.configfile.problems import KeyPath, Problems
-from flagfall.errors import UsageError
-from flagfall.playing import DEFAULT_TIME_CONTROL, Player
+from flagfall.configfile.converter import Bounds, Count, KeyPath, Parsed, Problems, Texts, structure
+from flagfall.errors import UsageError, suggest
+from flagfall.kernel.hosting import LocalHostKind
+from flagfall.kernel.outcomes import MAX_SEED
+from flagfall.playing import DEFAULT_TIME_CONTROL
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of, tasks_of
 from flagfall.tasks.catalog import in_folder
 from flagfall.tasks.configs import load_config
 from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
-from flagfall.tournament.model import PlannedAgent, PlannedTask
-from flagfall.tournament.plan.schema import AgentTable, PlanTable, TaskTable
+from flagfall.timing.durations import parse_duration
+from flagfall.tournament.model import DEFAULT_SCORING, MAX_REPEATS, PlannedAgent, PlannedTask
+from flagfall.tournament.tables import scorings
+
+
+def _positive_duration(text: str) -> int:
+    duration = parse_duration(text)
+    if not duration:
+        raise UsageError(f"expected a time above zero, got {text!r}; leave the key out for none")
+    return duration
+
+
+def _scoring(text: str) -> str:
+    if text not in scorings():
+        raise UsageError(f"unknown value {text!r}{suggest(text, scorings())}")
+    return text
+
+
+ScoringName = Annotated[str, Parsed(_scoring)]
+Seed = Annotated[int, Bounds(0, MAX_SEED)]
+Repeats = Annotated[int, Bounds(1, MAX_REPEATS)]
+Duration = Annotated[int, Parsed(_positive_duration)]
+Control = Annotated[TimeControl, Parsed(TimeControl.parse)]
+
+
+@attrs.frozen(kw_only=True)
+class AgentTable:
+    """A table of `agents`; missing settings are those of the plan."""
+
+    spec: str
+    name: str | None = None
+    host: LocalHostKind | None = None
+    isolation: IsolationKind | None = None
+    limits: str | None = None
+    pass_env: Texts | None = None
+    show: Texts | None = None
+
+
+@attrs.frozen(kw_only=True)
+class TaskTable:
+    """A table of `tasks`; exactly one of `task`, `each`, `config`, `track` is required."""
+
+    name: str | None = None
+    task: Texts | None = None
+    each: Texts | None = None
+    config: str | None = None
+    track: Texts | None = None
+    agents: Texts | None = None
+    scheduler: str | None = None
+    steps: Count | None = None
+    episodes: Count | None = None
+    time_control: Control | None = None
+    tick: Duration | None = None
+    score: Literal["result", "reward"] = "result"
+    words: str | None = None
+    bit_mode: bool = False
+    scramble: bool = False
+    max_reward_per_task: float | None = None
+    fixes: bool = False
+    rules: str = "gvgai-document"
+    training: Duration | None = None
+    games: Count | None = None
+    rounds: Count | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SprtTable:
+    """The table `stop.sprt`."""
+
+    agents: Texts | None = None
+    elo0: float = 0.0
+    elo1: float = 10.0
+    alpha: float = 0.05
+    beta: float = 0.05
+
+
+@attrs.frozen(kw_only=True)
+class StopTable:
+    """The table `stop`, without its inner tables."""
+
+    matches: Count | None = None
+    falls: Count | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PlanTable:
+    """The top level of a plan, without its tables."""
+
+    name: str | None = None
+    seed: Seed = 0
+    repeats: Repeats | None = None
+    seeds: tuple[Seed, ...] | None = None
+    clock: Literal["wall", "virtual"] = "wall"
+    time_control: Control | None = None
+    host: LocalHostKind | None = None
+    isolation: IsolationKind | None = None
+    limits: str | None = None
+    pass_env: Texts | None = None
+    show: Texts | None = None
+    anchor: str | None = None
+    scoring: ScoringName = DEFAULT_SCORING
+    jobs: Count | None = None
+
 
 MAX_NAME: Final = 80
 """Most characters of a name, which is a column of every table."""
@@ -43,7 +143,6 @@ def read_agents(
     """Return all valid agents.
 
     Args:
-        tables: as written in the file.
         defaults: settings of the plan that apply to all agents.
         folder: folder in which relative paths start.
         problems: collects the problems of the others.
@@ -66,11 +165,7 @@ def read_agents(
 
 
 def agent_names(tables: Any) -> list[str]:
-    """Return the names of all agents, including invalid ones, which other tables may refer to.
-
-    Args:
-        tables: as written in the file.
-    """
+    """Return the names of all agents, including invalid ones, which other tables may refer to."""
     valid = [table for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
     names = (table.get("name") or agent_name(str(table.get("spec", ""))) for table in valid)
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
@@ -137,9 +232,7 @@ def read_tasks(
     """Return all valid tasks.
 
     Args:
-        tables: as written in the file.
         defaults: settings of the plan that apply to all tasks.
-        agents: names of all agents.
         folder: folder in which relative paths start.
         problems: collects the problems of the others.
     """

@@ -7,8 +7,6 @@ plan that a program made has no text at all. Nothing that the facts name is impo
 
 from __future__ import annotations
 
-__all__ = ["changes", "plan_facts", "plan_of_facts"]
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,15 +18,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from flagfall.agents.process.isolation import Isolation
-from flagfall.configfile.converter import structure
-from flagfall.configfile.problems import Problems
+from flagfall.configfile.converter import Problems, structure
 from flagfall.errors import UsageError
-from flagfall.kernel.seeding import MAX_SEED
+from flagfall.kernel.outcomes import MAX_SEED
 from flagfall.tasks.building import TaskSetup
-from flagfall.terminal_text import one_line
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
+from flagfall.texts import one_line
 from flagfall.timing import TimeControl
-from flagfall.tournament.formats.registry import FORMATS
-from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
+from flagfall.tournament.formats.schedule import FORMATS, MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
     DEFAULT_SCORING,
     MAX_REPEATS,
@@ -92,11 +89,7 @@ class _Sprt(Struct, kw_only=True):
 
 
 def plan_facts(plan: TournamentPlan) -> dict[str, str]:
-    """Return the settings of a plan as text, by path: `agents.learner.spec`, `tasks.micro.steps` and so on.
-
-    Args:
-        plan: the plan of the tournament.
-    """
+    """Return the settings of a plan as text, by path: `agents.learner.spec`, `tasks.micro.steps`, ..."""
     fields = [field for field in attrs.fields(TournamentPlan) if field.name not in _FREE]
     return dict(fact for field in fields for fact in _field_facts(field.name, field, plan))
 
@@ -148,7 +141,6 @@ def plan_of_facts(name: str, seed: int, facts: Mapping[str, str]) -> TournamentP
     """Return a plan for display; it cannot be played, because its tasks are only named.
 
     Args:
-        name: title of the tournament.
         seed: its root seed.
         facts: see `plan_facts`; they may come from a damaged file.
 
@@ -241,3 +233,39 @@ def _sprt(facts: Mapping[str, str], names: Sequence[str]) -> SprtRule:
     if set(rule.agents) != set(names) or rule.agents[0] == rule.agents[1] or not rule.elo0 < rule.elo1:
         raise ValueError("stop.sprt is not a test of the agents")
     return rule
+
+
+def as_begun(plan: TournamentPlan, facts: Mapping[str, str]) -> TournamentPlan:
+    """Return a plan whose presets mean what they meant when its tournament began.
+
+    A plan names a preset, and a later version of flagfall may correct what that stands for. A tournament goes
+    on under the rules of its first matches, so that all of its matches are played alike.
+
+    Args:
+        plan: the plan, read by this version.
+        facts: the stored facts of the tournament, see `flagfall.tournament.plan.fingerprint.plan_facts`.
+
+    Returns:
+        The plan with former meanings where these give the stored facts; otherwise `plan` itself.
+    """
+    former = attrs.evolve(plan, tasks=tuple(_before_rounds_broke(task) for task in plan.tasks))
+    return former if plan_facts(former) == facts else plan
+
+
+def _before_rounds_broke(task: PlannedTask) -> PlannedTask:
+    """Return a task with `gvgai-2017` as it was at first.
+
+    A tick over 50 ms disqualified the agent then, instead of aborting the level, and a client that declared
+    itself too slow lost the match, instead of the rest of its round.
+    """
+    setup = task.tasks
+    if not isinstance(setup, TrackSetup) or setup.rules.name != "gvgai-2017":
+        return task
+    rules = attrs.evolve(setup.rules, breaks_rounds=False)
+    return attrs.evolve(task, tasks=attrs.evolve(setup, rules=rules), control=_without_abort(task.control))
+
+
+def _without_abort(control: TimeControl) -> TimeControl:
+    if control.act_abort is None:
+        return control
+    return attrs.evolve(control, act_abort=None, act_hard=control.act_abort)

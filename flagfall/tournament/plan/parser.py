@@ -7,22 +7,19 @@ start in the working directory.
 
 from __future__ import annotations
 
-__all__ = ["PLANS", "load_plan", "parse_plan"]
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from flagfall.agents.spec import AgentSpec
-from flagfall.configfile.converter import structure
+from flagfall.configfile.converter import DIALECT, Problems, structure, table_schema
 from flagfall.configfile.files import read_text, read_toml
-from flagfall.configfile.problems import Problems
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
-from flagfall.tournament.formats.registry import FORMATS
-from flagfall.tournament.formats.schedule import MAX_MATCHES, most_matches
+from flagfall.tournament.formats.schedule import FORMATS, MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
+    DEFAULT_SCORING,
     Format,
     Output,
     PlannedAgent,
@@ -31,9 +28,47 @@ from flagfall.tournament.model import (
     Stop,
     TournamentPlan,
 )
-from flagfall.tournament.plan.entries import agent_names, read_agents, read_tasks
-from flagfall.tournament.plan.schema import PlanTable, SprtTable, StopTable
+from flagfall.tournament.plan.entries import (
+    AgentTable,
+    PlanTable,
+    SprtTable,
+    StopTable,
+    TaskTable,
+    agent_names,
+    read_agents,
+    read_tasks,
+)
 from flagfall.tournament.scoring import check_scoring
+from flagfall.tournament.tables import scorings
+
+
+def plan_schema() -> dict[str, Any]:
+    """Return the schema of a plan; what depends on several values is checked only when a plan is read."""
+    output = table_schema(Output)
+    output.pop("required", None)  # the folder has a default, which is made from the name of the plan
+    top = table_schema(
+        PlanTable,
+        {
+            "scoring": {"enum": scorings(), "default": DEFAULT_SCORING},
+            "agents": {"type": "array", "items": table_schema(AgentTable), "minItems": 1},
+            "tasks": {"type": "array", "items": table_schema(TaskTable), "minItems": 1},
+            "format": {"anyOf": [{"enum": list(FORMATS)}, *map(_format_schema, FORMATS)]},
+            "stop": table_schema(StopTable, {"sprt": table_schema(SprtTable)}),
+            "output": output,
+        },
+    )
+    return {
+        "$schema": DIALECT,
+        "title": "A tournament plan of flagfall",
+        **top,
+        "required": ["agents", "tasks"],
+    }
+
+
+def _format_schema(kind: str) -> dict[str, Any]:
+    schema = table_schema(FORMATS[kind], {"kind": {"const": kind}})
+    return {**schema, "required": ["kind", *schema.get("required", ())]}
+
 
 PLANS: Final[Mapping[str, Path]] = MappingProxyType(
     {path.stem: path for path in sorted((Path(__file__).parent / "shipped").glob("*.toml"))}

@@ -2,27 +2,77 @@
 
 from __future__ import annotations
 
-__all__ = ["open_tournament", "refuse_showing", "run_tournament"]
-
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from time import perf_counter_ns
+from typing import Final
 
+import attrs
 import trio
 
 from flagfall.agents.process.enforcement import advisory_line
-from flagfall.agents.process.visible import code_of, refuse_private
+from flagfall.agents.process.isolation import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
 from flagfall.recording.match_logs import NO_LOGS, LogSettings
-from flagfall.tournament.lock import Lock
+from flagfall.timing.durations import format_duration
+from flagfall.tournament.folder import Lock
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.control_socket import serve_control
+from flagfall.tournament.run.control import serve_control
 from flagfall.tournament.run.engine import Engine
 from flagfall.tournament.run.local_engine import LocalEngine
 from flagfall.tournament.run.runner import Engines, Run
-from flagfall.tournament.run.timer_lag import TimerLatency, measure_latency, warn_tight_limits
 from flagfall.tournament.store import Store, holds_tournament
+
+TIGHT: Final = 5
+"""A limit below this multiple of the 99th percentile of the latency is too tight: one turn in a hundred
+would lose a fifth of its time to the machine."""
+
+SLEEPS: Final = 200
+SLEEP_SECONDS: Final = 0.001
+
+
+@attrs.frozen
+class TimerLatency:
+    """Distribution of the time between a timer's deadline and the program's running.
+
+    Attributes:
+        p99_ns: 99th percentile.
+    """
+
+    p50_ns: int
+    p99_ns: int
+
+    def __str__(self) -> str:
+        return f"p50 {_short(self.p50_ns)}, p99 {_short(self.p99_ns)}"
+
+
+async def measure_latency() -> TimerLatency:
+    """Measure the latency by `SLEEPS` short sleeps in the running loop; takes half a second."""
+    late_ns = []
+    for _ in range(SLEEPS):
+        began_ns = perf_counter_ns()
+        await trio.sleep(SLEEP_SECONDS)
+        late_ns.append(max(0, perf_counter_ns() - began_ns - int(SLEEP_SECONDS * 1e9)))
+    late_ns.sort()
+    return TimerLatency(late_ns[SLEEPS // 2], late_ns[SLEEPS * 99 // 100])
+
+
+def warn_tight_limits(plan: TournamentPlan, latency: TimerLatency) -> Iterator[str]:
+    """Yield a warning for each limit that is too tight for this machine."""
+    for task in plan.tasks:
+        for name, limit_ns in task.control.turn_durations().items():
+            if 0 < limit_ns < TIGHT * latency.p99_ns:
+                yield (
+                    f"task {task.name}: {name}={format_duration(limit_ns)} is less than {TIGHT} times"
+                    f" this machine's timer latency ({latency}): late turns there may be caused"
+                    " by this machine, not by the agent"
+                )
+
+
+def _short(ns: int) -> str:
+    return format_duration(round(ns, -3))
 
 
 def _ignore(_what: object) -> None:
@@ -46,7 +96,6 @@ async def run_tournament(
     """Play a tournament.
 
     Args:
-        plan: the plan of the tournament.
         out: its folder; by default the plan's. A missing folder is made.
         jobs: number of matches at the same time; by default the plan's, or as many as there are processors
             for.
@@ -97,7 +146,6 @@ def refuse_showing(plan: TournamentPlan, *private: Path) -> None:
     """Refuse sandboxed agents that could read records or the plan of their own tournament.
 
     Args:
-        plan: the plan of the tournament.
         private: its folder, and the plan file if there is one.
 
     Raises:
@@ -116,8 +164,6 @@ def open_tournament(
     """Open the store of a tournament, locked while the context lasts; a missing one is made.
 
     Args:
-        plan: the plan of the tournament.
-        folder: the folder of the tournament.
         resume: continue the tournament in the folder, if there is one.
         base: see `run_tournament`.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["contest_plan", "play_contest"]
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,9 +13,9 @@ import trio
 from flagfall.agents.process.isolation import Isolation
 from flagfall.errors import UsageError
 from flagfall.gvgai.play_track import TrackTimes, track_player
-from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
-from flagfall.tournament.formats.benchmark import Benchmark
+from flagfall.tournament.formats.fixed_rounds import Benchmark
 from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.api import open_tournament, refuse_showing
@@ -26,8 +24,8 @@ from flagfall.tournament.run.match import play_here
 from flagfall.tournament.run.runner import Run
 
 if TYPE_CHECKING:
+    from flagfall.kernel.dispatcher import Sink
     from flagfall.kernel.hosting import LocalHostKind
-    from flagfall.kernel.sinks import Sink
     from flagfall.tasks.vgdl.learning_track import TrackRules
 
 
@@ -119,7 +117,6 @@ async def play_contest(
     A match that fails on the host's side is left out; a resumed contest plays it again.
 
     Args:
-        plan: the plan of the contest.
         folder: its folder, that of a tournament; it is made.
         resume: continue the contest in the folder, if there is one.
         sinks: returns additional sinks of a match.

@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
-__all__ = ["Answer", "Attempt", "Batch", "BatchEngine", "Engine", "WorkerLost", "jobs_on", "void_record"]
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import attrs
+import msgspec
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
+
+# Sizes of batches: how many matches a worker plays one after another before it asks for more.
+#
+# The runner bounds the expected duration of a batch by the engine's `batch_seconds`. It expects what the
+# same agents took on the same task before, so a batch begins with matches of known duration: an agent that
+# was not measured on a task, and a match that was void before, is played alone.
+
+MAX_BATCH: Final = 256
+"""Most matches of a batch: the shortest take 0.3 ms, and the attempts of a batch fit into one pipe buffer."""
+
+SHARE: Final = 8
+"""A batch has at most this part of each job's share of the matches that are left, so that all jobs end at
+about the same time."""
+
+_NEW_PART: Final = 0.25
+"""Weight of a new, shorter duration in an expectation; a longer one counts at once."""
+
+
+class Durations:
+    """Expected durations of matches, from those that were played."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[tuple[str, str], float] = {}
+
+    def add(self, spec: MatchSpec, seconds: float) -> None:
+        """Count a match."""
+        for agent in spec.entrants:
+            key = spec.task, agent
+            before = self._seconds.get(key, 0.0)
+            self._seconds[key] = max(seconds, before + (seconds - before) * _NEW_PART)
+
+    def expected(self, spec: MatchSpec) -> float | None:
+        """Return the expected seconds of a match; `None` if an agent has not played its task yet."""
+        longest = 0.0
+        for agent in spec.entrants:
+            seconds = self._seconds.get((spec.task, agent))
+            if seconds is None:
+                return None
+            longest = max(longest, seconds)
+        return longest
+
 
 Answer: TypeAlias = MatchRecord | UsageError
 """Result of an attempt; an error if the match cannot be played as planned."""
@@ -29,7 +69,6 @@ class Attempt:
     """An attempt to play a match.
 
     Attributes:
-        spec: the match.
         number: one-based.
         counts: the attempt counts even if a stall of the host affects it, because earlier attempts were void.
             The `why` of its record mentions the stall.
@@ -109,9 +148,6 @@ class Engine(Protocol):
 
         Cancelling the call ends the match and the processes of its agents.
 
-        Args:
-            attempt: the attempt to play.
-
         Raises:
             WorkerLost: the worker that played it is gone; the match can be played again.
             UsageError: the match cannot be played as planned.
@@ -137,9 +173,6 @@ class BatchEngine(Engine, Protocol):
         When it returns, all of them are reported, or the batch was recalled. When it raises an exception or
         is cancelled, the matches that have ended are reported as far as they are known.
 
-        Args:
-            batch: the matches.
-
         Raises:
             WorkerLost: the worker is gone; it was playing the first match that is not reported.
             UsageError: the first match that is not reported cannot be played as planned.
@@ -152,7 +185,6 @@ def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
     Under the wall clock each agent gets a processor of its own; under the virtual clock each match does.
 
     Args:
-        plan: the plan of the tournament.
         cores: number of processors; by default those of this machine that this process may use.
     """
     cores = len(os.sched_getaffinity(0)) if cores is None else cores
@@ -164,8 +196,78 @@ def void_record(spec: MatchSpec, attempt: int, why: str) -> MatchRecord:
     """Return the record of a void attempt, which counts for nothing.
 
     Args:
-        spec: the match.
         attempt: one-based number of the attempt.
         why: reason that it is void.
     """
     return MatchRecord(id=spec.id, attempt=attempt, status="void", why=why, reason="void")
+
+
+# Messages between the runner and its worker processes; each is the payload of a frame.
+#
+# An empty payload is `RECALL` for a worker, and `BATCH_ENDED` for the runner.
+
+MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
+"""Longest message: a plan may contain tasks with all their worlds; a record has some kilobytes."""
+
+RECALL: Final = b""
+BATCH_ENDED: Final = b""
+
+
+class _Answered(msgspec.Struct, array_like=True):
+    """An answer to an attempt: the record, or the text of the error."""
+
+    seconds: float
+    record: MatchRecord | None
+    error: str
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_BATCH: Final = msgspec.msgpack.Decoder(tuple[Attempt, ...])
+_ANSWERED: Final = msgspec.msgpack.Decoder(_Answered)
+
+
+def encode_batch(attempts: Iterable[Attempt]) -> bytes:
+    """Return the message that hands attempts to a worker.
+
+    Args:
+        attempts: at least one.
+    """
+    return _ENCODER.encode(tuple(attempts))
+
+
+def decode_batch(payload: bytes) -> tuple[Attempt, ...]:
+    """Return the attempts of a batch.
+
+    Args:
+        payload: from `encode_batch`.
+    """
+    return _BATCH.decode(payload)
+
+
+def encode_answer(answer: Answer, seconds: float) -> bytes:
+    """Return the message with the result of an attempt.
+
+    Args:
+        answer: the record, or the error.
+    """
+    if isinstance(answer, UsageError):
+        return _ENCODER.encode(_Answered(seconds, None, _writable(str(answer))))
+    try:
+        return _ENCODER.encode(_Answered(seconds, answer, ""))
+    except UnicodeEncodeError:  # the message of a fault quotes a text that is not UTF-8
+        kept = attrs.evolve(answer, why=_writable(answer.why))
+        return _ENCODER.encode(_Answered(seconds, kept, ""))
+
+
+def decode_answer(payload: bytes) -> tuple[Answer, float]:
+    """Return the result of an attempt, and its duration in seconds.
+
+    Args:
+        payload: from `encode_answer`.
+    """
+    answered = _ANSWERED.decode(payload)
+    return answered.record or UsageError(answered.error), answered.seconds
+
+
+def _writable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LocalEngine"]
-
 import os
 import pickle
 import signal
@@ -25,15 +23,18 @@ from flagfall.recording.match_logs import NO_LOGS, LogSettings
 from flagfall.tasks.catalog import pickled_families
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
-from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, jobs_on
-from flagfall.tournament.run.messages import (
+from flagfall.tournament.run.engine import (
     BATCH_ENDED,
     MAX_MESSAGE_BYTES,
     RECALL,
+    Attempt,
+    Batch,
+    WorkerLost,
     decode_answer,
     encode_batch,
+    jobs_on,
 )
-from flagfall.tournament.run.peers import has_ended
+from flagfall.tournament.run.runtime_folder import has_ended
 
 STDERR_TAIL_BYTES: Final = 2_000
 """Most bytes of a lost worker's standard error that a message shows."""
@@ -56,8 +57,6 @@ class LocalEngine:
     """Engine that starts a worker for a match if none is idle; see `flagfall.tournament.run.engine.Engine`.
 
     Args:
-        plan: the plan of the tournament.
-        folder: the folder of the tournament.
         logs: logs and sinks of the matches; the workers inherit their descriptors.
     """
 
@@ -132,11 +131,7 @@ class _Worker:
         self._framer = Framer(MAX_MESSAGE_BYTES)
 
     async def send(self, payload: bytes) -> None:
-        """Send a message.
-
-        Args:
-            payload: its content.
-        """
+        """Send a message."""
         self.fresh = False
         try:
             await self._pipe.write(frame(payload, MAX_MESSAGE_BYTES))
@@ -145,9 +140,6 @@ class _Worker:
 
     async def play(self, batch: Batch) -> UsageError | None:
         """Send a batch, and report the answers as they arrive; return the error that ended it, if one did.
-
-        Args:
-            batch: the matches.
 
         Raises:
             WorkerLost: the process has ended.

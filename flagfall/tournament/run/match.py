@@ -6,8 +6,6 @@ share one, as long as each leaves it as it found it: making a loop costs as much
 
 from __future__ import annotations
 
-__all__ = ["play_attempts", "play_here"]
-
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -20,10 +18,11 @@ import attrs
 import trio
 from trio.lowlevel import current_statistics
 
+from flagfall.agents.hosts.registry import Player
 from flagfall.errors import HostFault, UsageError
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.outcomes import MatchResult
-from flagfall.kernel.sinks import Sink
-from flagfall.playing import MatchRequest, Player, play_request
+from flagfall.playing import MatchRequest, play_request
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import VirtualClock
 from flagfall.tournament.folder import JOURNALS, RUNNING
@@ -46,7 +45,6 @@ def play_attempts(
     """Play matches one after another; block until they are over.
 
     Args:
-        plan: the plan of the tournament.
         attempts: the attempts to play; the next one is taken when the one before has been reported.
         folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
         report: called with each answer.
@@ -61,15 +59,11 @@ class _Player:
     """Plays attempts in one event loop after another.
 
     Args:
-        plan: the plan of the tournament.
-        folder: the folder of the tournament.
-        attempts: the attempts to play.
         report: called with each answer.
         sinks: returns additional sinks of a match, given its id.
 
     Attributes:
         virtual: matches are played on the virtual clock.
-        finished: there are no more attempts.
     """
 
     def __init__(
@@ -114,8 +108,6 @@ async def play_here(
     """Play one match in the running event loop, which has the clock of the plan.
 
     Args:
-        plan: the plan of the tournament.
-        attempt: the attempt to play.
         folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
         sinks: further sinks of the match.
         stop: set it to end the match before its next turn; it is void then.
@@ -171,8 +163,6 @@ def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequ
     """Return the request for a match of a plan.
 
     Args:
-        plan: the plan of the tournament.
-        spec: the match.
         options: what the plan leaves open: journal and sinks.
     """
     entry = plan.task(spec.task)
@@ -211,9 +201,6 @@ def _keep(file: Path, folder: Path, record: MatchRecord, *, lasting: bool) -> st
     """Move a complete journal to its final place, and return its path relative to the tournament's folder.
 
     Args:
-        file: the journal as it was written.
-        folder: the folder of the tournament.
-        record: the record of the match.
         lasting: flush it to disk, so that it survives a power failure; not needed if the match can be
             replayed with the same result.
     """

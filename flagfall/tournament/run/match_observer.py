@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MatchObserver"]
-
 from collections import deque
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -26,8 +24,14 @@ from flagfall.kernel.outcomes import MatchResult, SeatStats
 from flagfall.tasks.vgdl.learning_track import TRAINING
 from flagfall.timing import Budget, TimeControl
 from flagfall.timing.durations import MS
-from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, SeatRecord, seat_scores
-from flagfall.tournament.stats.time_histogram import TimeHistogram
+from flagfall.tournament.records import (
+    TIME_LOSSES,
+    MatchRecord,
+    MatchSpec,
+    SeatRecord,
+    TimeHistogram,
+    seat_scores,
+)
 
 NEAR_NS: Final = 5_000_000
 """A stall that ends at most this long before a turn begins, or begins at most this long after it ends,
@@ -74,8 +78,6 @@ class _Late:
     """A late turn or a disqualification by the clock.
 
     Attributes:
-        what: text for the record.
-        seat: the number of the seat.
         turn: the number of the turn; `None` for a disqualification.
         began_ns: when the turn began.
         ended_ns: when it was judged.
@@ -115,7 +117,6 @@ class MatchObserver:
     """Sink for one match; it also takes batches of plain turns.
 
     Args:
-        seats: number of seats.
         control: time control of every seat.
 
     Attributes:
@@ -154,11 +155,7 @@ class MatchObserver:
             self._instances.append(_Instance.of(event))
 
     def write_batch(self, turns: TurnsPlayed) -> None:
-        """Take plain turns, those of a single seat that was on time.
-
-        Args:
-            turns: a batch of them.
-        """
+        """Take plain turns, those of a single seat that was on time."""
         self._close_lates(0, turns.at_ns[0] - turns.spent_ns[0])
         self._think[0].add_all(turns.spent_ns)
         if not self._budgets[0].flat:
@@ -227,9 +224,7 @@ class MatchObserver:
         """Return the record of the match after its end.
 
         Args:
-            spec: the match.
             attempt: one-based number of the attempt.
-            result: result of the kernel.
             measure: measure of the task, see `seat_scores`.
             last: number of task instances that count, from the end; `None` for all.
         """

@@ -9,8 +9,6 @@ the plan names.
 
 from __future__ import annotations
 
-__all__ = ["RayEngine"]
-
 import os
 import tempfile
 from collections.abc import Sequence
@@ -43,10 +41,6 @@ class RayEngine:
     The cluster is the one at `RAY_ADDRESS`, or one that runs on this machine, or a new one on this machine
     alone that ends with the engine. Under the wall clock a match takes as many processors of the cluster as
     it has seats.
-
-    Args:
-        plan: the plan of the tournament.
-        folder: the folder of the tournament.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
@@ -166,8 +160,6 @@ def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt], families: byt
     """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned.
 
     Args:
-        plan: the plan of the tournament.
-        attempts: the attempts to play.
         families: from `flagfall.tasks.catalog.pickled_families`.
     """
     add_pickled(families)

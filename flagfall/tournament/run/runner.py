@@ -16,8 +16,6 @@ faults the run ends, since another attempt would not help.
 
 from __future__ import annotations
 
-__all__ = ["FAULT_ATTEMPTS", "STALL_ATTEMPTS", "Engines", "Run", "RunningMatch"]
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -30,8 +28,17 @@ from flagfall.errors import FlagfallError, HostFault
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
-from flagfall.tournament.run.batch import MAX_BATCH, SHARE, Durations
-from flagfall.tournament.run.engine import Attempt, Batch, BatchEngine, Engine, WorkerLost, void_record
+from flagfall.tournament.run.engine import (
+    MAX_BATCH,
+    SHARE,
+    Attempt,
+    Batch,
+    BatchEngine,
+    Durations,
+    Engine,
+    WorkerLost,
+    void_record,
+)
 
 Engines: TypeAlias = Literal["local", "ray"]
 
@@ -61,7 +68,6 @@ class RecordStore(Protocol):
         """Check stored records against a plan.
 
         Args:
-            plan: the plan of the tournament.
             records: the records of matches that count, by id.
         """
 
@@ -71,9 +77,6 @@ class Cancellation:
 
     Args:
         scope: scope of the job that plays it.
-
-    Attributes:
-        cancel_called: it was requested.
     """
 
     def __init__(self, scope: trio.CancelScope) -> None:
@@ -91,7 +94,6 @@ class RunningMatch:
     """A match that is being played.
 
     Attributes:
-        spec: the match.
         attempt: one-based number of the attempt.
         since: time when it began, on `time.monotonic`.
         scope: cancelling it ends the attempt; the match is played again when no other match is left.
@@ -107,9 +109,7 @@ class Run:
     """A run of a tournament; `play` may be called once.
 
     Args:
-        plan: the plan of the tournament.
         store: has the records of earlier runs.
-        engine: plays matches.
         jobs: number of matches at the same time.
         on_record: called with each record when it is stored, including void attempts.
         fault_attempts: faults of one match after which it is given up.
@@ -119,7 +119,6 @@ class Run:
         DamagedStore: the stored records cannot be read, or do not fit the plan.
 
     Attributes:
-        plan: the plan.
         records: the records of matches that count, by id; grows.
         running: the matches that are being played, by id.
         since: time when the run was made, on `time.monotonic`.
@@ -206,11 +205,7 @@ class Run:
         self._changed.set()
 
     async def stop_when(self, event: trio.Event) -> None:
-        """Call `stop` when an event is set.
-
-        Args:
-            event: to wait for.
-        """
+        """Call `stop` when an event is set."""
         await event.wait()
         self.stop()
 
@@ -367,11 +362,7 @@ class Run:
 
 
 class _OneByOne:
-    """Engine for batches that consist of one match, from an engine for matches.
-
-    Args:
-        engine: plays the matches.
-    """
+    """Engine for batches that consist of one match, from an engine for matches."""
 
     batch_seconds = 0.0
 

@@ -6,7 +6,7 @@ It reads frames from its standard input: first the plan, then batches of attempt
 it begins no further attempt of the current batch. It answers each attempt with a frame as soon as the match
 has ended, and each batch with a last frame, `BATCH_ENDED`. So when a worker is lost, the runner knows which
 match it was playing. The first frame is a pickle: both ends are this program, and no other has access to the
-pipe; `flagfall.tournament.run.messages` describes the others.
+pipe; `flagfall.tournament.run.engine` describes the others.
 
 The worker ends at the end of its input, and is killed when its runner ends in any way (`PR_SET_PDEATHSIG`;
 supervisors then end its agents). After each match it kills all processes that the match has left;
@@ -14,8 +14,6 @@ the server that forks its agents stays for the next one.
 """
 
 from __future__ import annotations
-
-__all__ = ["main"]
 
 import ctypes
 import gc
@@ -37,16 +35,17 @@ from flagfall.agents.wire.worker import take_standard_streams
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.tasks.catalog import add_pickled
-from flagfall.tournament.run.engine import Answer, Attempt
-from flagfall.tournament.run.match import play_attempts
-from flagfall.tournament.run.messages import (
+from flagfall.tournament.run.engine import (
     BATCH_ENDED,
     MAX_MESSAGE_BYTES,
     RECALL,
+    Answer,
+    Attempt,
     decode_batch,
     encode_answer,
 )
-from flagfall.tournament.run.peers import set_subreaper
+from flagfall.tournament.run.match import play_attempts
+from flagfall.tournament.run.runtime_folder import set_subreaper
 
 READ_BYTES: Final = 64 * 1024
 _PR_SET_PDEATHSIG: Final = 1
@@ -79,12 +78,7 @@ def main(runner: int) -> int:
 
 
 class _Queue:
-    """Attempts of one batch after another, and the answers to them.
-
-    Args:
-        inbox: messages of the runner.
-        write_fd: descriptor for answers.
-    """
+    """Attempts of one batch after another, and the answers to them."""
 
     def __init__(self, inbox: _Inbox, write_fd: int) -> None:
         self._inbox = inbox
@@ -107,12 +101,7 @@ class _Queue:
             self._send(BATCH_ENDED)
 
     def answer(self, answer: Answer, seconds: float) -> None:
-        """Send the answer to an attempt; after an error, drop the rest of the batch.
-
-        Args:
-            answer: the result of the attempt.
-            seconds: its duration.
-        """
+        """Send the answer to an attempt; after an error, drop the rest of the batch."""
         _end_orphans()
         if isinstance(answer, UsageError) or self._inbox.has_message():
             self._left.clear()

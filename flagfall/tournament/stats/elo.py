@@ -18,18 +18,15 @@ the variance is at least H^-1, which takes all duels as independent and draws as
 
 from __future__ import annotations
 
-__all__ = ["Ratings", "rate_duels"]
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from flagfall.tournament.stats.duels import Duels
+from flagfall.tournament.stats.duels import ELO_SCALE, Duels
 from flagfall.tournament.stats.intervals import LEVEL, Interval
-from flagfall.tournament.stats.sprt import ELO_SCALE
 
 ENOUGH_MEETINGS: Final = 30
 _PRIOR_DUELS: Final = 1.0
@@ -71,8 +68,6 @@ def rate_duels(
     """Rate every agent that had a duel.
 
     Args:
-        names: names of the agents.
-        duels: all duels.
         anchor: agent with an Elo of 0; in groups without it, and if it is `None`, the mean is 0.
         level: confidence level of the intervals.
     """
@@ -122,7 +117,6 @@ class _Fit:
     """Fit of one group.
 
     Args:
-        names: its agents.
         duels: between them.
     """
 
@@ -233,12 +227,7 @@ class _Fit:
         return count, products
 
     def intervals(self, anchor: str | None, level: float) -> dict[str, Interval]:
-        """Return the Elo of each agent.
-
-        Args:
-            anchor: see `rate_duels`.
-            level: see `rate_duels`.
-        """
+        """Return the Elo of each agent."""
         size = len(self._names)
         base = np.full(size, 1.0 / size)
         if anchor in self._names:
@@ -250,3 +239,45 @@ class _Fit:
         reach = NormalDist().inv_cdf((1 + level) / 2) * ELO_SCALE * np.sqrt(variances)
         rounded = np.stack([values, values - reach, values + reach], axis=1).round(_DECIMALS) + 0.0  # no -0.0
         return {name: Interval(*row) for name, row in zip(self._names, rounded.tolist(), strict=True)}
+
+
+# Ratings of games for more than two seats, by openskill (`pip install 'flagfall[ratings]'`).
+#
+# The model is that of Plackett and Luce, as in R. C. Weng and C.-J. Lin ("A Bayesian approximation method
+# for online ranking", 2011). Games are taken in the order of the schedule, so the order in which they ended
+# does not matter.
+
+
+@attrs.frozen
+class Skill:
+    """Skill of an agent; it starts at 25 with a sigma of 25 / 3."""
+
+    mu: float = attrs.field(converter=float)
+    sigma: float = attrs.field(converter=float)
+
+
+def rate_skills(tables: Iterable[Mapping[str, float]]) -> dict[str, Skill]:
+    """Rate every agent of some games.
+
+    Args:
+        tables: the score of each agent, game by game; equal scores share a rank.
+
+    Returns:
+        By agent.
+
+    Raises:
+        ImportError: openskill is not installed.
+    """
+    from openskill.models import PlackettLuce  # noqa: PLC0415 - an extra
+
+    model = PlackettLuce()
+    ratings: dict[str, Any] = {}
+    for table in tables:
+        for name in table:
+            ratings.setdefault(name, model.rating(name=name))
+        best = sorted(set(table.values()), reverse=True)
+        teams = [[ratings[name]] for name in table]
+        rated = model.rate(teams, ranks=[float(best.index(score)) for score in table.values()])
+        for name, (rating,) in zip(table, rated, strict=True):
+            ratings[name] = rating
+    return {name: Skill(rating.mu, rating.sigma) for name, rating in ratings.items()}

@@ -10,8 +10,6 @@ of at least `NORMAL_FROM` are drawn from the normal distribution to which resamp
 
 from __future__ import annotations
 
-__all__ = ["LEVEL", "MANY_VALUES", "NORMAL_FROM", "Interval", "bootstrap_mean", "normal_bound", "wilson"]
-
 from collections.abc import Sequence
 from math import sqrt
 from statistics import NormalDist
@@ -41,7 +39,6 @@ class Interval:
     """An estimate with its confidence interval.
 
     Attributes:
-        value: the estimate.
         low: lower end; `None` if there are too few values.
         high: upper end; `None` if there are too few values.
     """
@@ -64,9 +61,7 @@ def bootstrap_mean(
     Args:
         groups: independent values; no group is empty. A group with a single value has no known variation, so
             there is no interval.
-        seed: the seed of the resampling.
         resamples: number of resamples; 0 for no interval.
-        level: confidence level.
         normal_from: size of groups from which deviations are drawn from a normal distribution; `None`: all
             are resampled.
     """
@@ -102,8 +97,6 @@ def wilson(share: float, count: int, level: float = LEVEL) -> Interval:
 
     Args:
         share: successes, as a share of the trials.
-        count: number of trials.
-        level: confidence level.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)

@@ -6,8 +6,6 @@ folder becomes a state with a line of text, and the next reading starts anew.
 
 from __future__ import annotations
 
-__all__ = ["FolderReader", "News"]
-
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -19,22 +17,21 @@ import attrs
 import msgspec
 
 from flagfall.errors import UsageError
-from flagfall.terminal_text import one_line
+from flagfall.texts import one_line
 from flagfall.tournament.database import DamagedStore
 from flagfall.tournament.excerpts import count_matches
-from flagfall.tournament.folder import DATABASE, RUNNING
+from flagfall.tournament.folder import DATABASE, RUNNING, is_held
 from flagfall.tournament.formats.schedule import most_matches, schedule
-from flagfall.tournament.lock import is_held
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import plan_of_facts
-from flagfall.tournament.run.control_client import send_command
-from flagfall.tournament.run.control_socket import RunningState, RunState
+from flagfall.tournament.run.control import RunningState, RunState, send_command
+from flagfall.tournament.standings import stored_standings
 from flagfall.tournament.store import Store, holds_tournament
-from flagfall.tournament.stored_standings import stored_standings
-from flagfall.viewer.live.clocks import ClockReader, FollowedJournal
 from flagfall.viewer.live.views import (
     MAX_LINE_CHARS,
     MAX_RUNNING,
+    ClockReader,
+    FollowedJournal,
     NewsItem,
     RunningView,
     RunView,
@@ -236,7 +233,6 @@ class FolderReader:
         """Set the rate of matches, and the time that is left at this rate.
 
         Args:
-            view: the state of the tournament.
             average: matches per second since the run began, used until the rate has been measured.
         """
         if view.state != "running":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["live_routes"]
-
 import hmac
 import secrets
+from collections import deque
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 import trio
@@ -15,19 +17,165 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from flagfall.errors import UsageError
-from flagfall.terminal_text import one_line
-from flagfall.tournament.run.control_client import send_command
+from flagfall.texts import one_line
+from flagfall.tournament.folder import JOURNALS
+from flagfall.tournament.run.control import send_command
+from flagfall.viewer.live.folder_reader import FolderReader, News
+from flagfall.viewer.live.views import NewsItem, RunView
 from flagfall.viewer.pages import served_page
-from flagfall.viewer.server.app import refusal
-from flagfall.viewer.server.sse import EventResponse
+from flagfall.viewer.replay.page import Replays
+from flagfall.viewer.report.data import ENTRY, STYLES, report_data
+from flagfall.viewer.report.source import open_source
+from flagfall.viewer.server.app import EventResponse, Hub, path_inside, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from starlette.requests import Request
 
-    from flagfall.viewer.live.watcher import Watcher
+
+READ_SECONDS: Final = 1.0
+"""Time between readings of the folder; each takes some milliseconds."""
+
+STANDINGS_SECONDS: Final = 2.0
+"""Shortest time between computations of the standings."""
+
+STANDINGS_SHARE: Final = 10
+"""After a computation the next one waits this many times its duration: large tournaments take a tenth of one
+processor at most."""
+
+KEPT_NEWS: Final = 200
+"""Matches that have ended which a page gets when it connects."""
+
+_T = TypeVar("_T")
+
+
+class Watcher:
+    """Reads a folder for all viewers, and sends them what has changed.
+
+    Args:
+        folder: the folder of a tournament, which may come later.
+
+    Attributes:
+        hub: sends the events `run`, `news` and `standings`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.hub: Hub = Hub()
+        self._reader = FolderReader(folder)
+        self._news: deque[NewsItem] = deque(maxlen=KEPT_NEWS)
+        self._begun = False
+        self._counted: tuple[object, ...] = ()
+        self._changed = trio.Event()
+        self._reading = trio.Lock()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._compute_standings)
+            try:
+                while True:
+                    await self.hub.wait_for_viewer()
+                    await self.refresh()
+                    await trio.sleep(READ_SECONDS)
+            finally:
+                self._reader.close()
+
+    async def refresh(self) -> None:
+        """Read the folder now, for example after a command."""
+        async with self._reading:
+            view, news = await _in_thread(self._reader.read)
+            self._publish(view, news)
+
+    def _publish(self, view: RunView, news: News) -> None:
+        self.hub.publish("run", view)
+        if news.items or news.left_out or not self._begun:
+            anew = not self._news or not news.items or news.items[0].number <= self._news[-1].number
+            if anew:  # the first ones, or the folder was away and perhaps holds another tournament
+                self._news.clear()
+            self._begun = True
+            self._news.extend(news.items)
+            kept = {"items": list(self._news), "left_out": 0, "all": True}
+            told = {"items": news.items, "left_out": news.left_out, "all": anew}
+            self.hub.publish("news", told, keep=kept)
+        counted = (view.played, view.state in {"missing", "waiting", "damaged"}, view.state == "ended")
+        if counted != self._counted:
+            self._counted = counted
+            self._changed.set()
+
+    async def _compute_standings(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed = trio.Event()
+            began = trio.current_time()
+            self.hub.publish("standings", await _in_thread(self._reader.read_standings))
+            took = trio.current_time() - began
+            await trio.sleep(max(STANDINGS_SECONDS, STANDINGS_SHARE * took))
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Call a function that blocks; if this is cancelled, it goes on alone for at most some seconds."""
+    return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+LINKS: Final[Mapping[str, str]] = MappingProxyType({"replay": "replay/{match}/", "report": "report"})
+"""Addresses of the pages; `{match}` stands for the id of a match."""
+
+KEEP_SECONDS: Final = 10.0
+"""Time for which a report is shown again without reading the results anew."""
+
+KEEP_SHARE: Final = 10
+"""A report is also kept for this many times as long as it took."""
+
+_ENDINGS: Final = (".jsonl.zst", ".jsonl")
+
+
+def replays_of(folder: Path) -> Replays:
+    """Return the replays of a tournament's matches, by their ids.
+
+    Args:
+        folder: the folder of the tournament; the modules that journals name are not imported.
+    """
+    return Replays(partial(_journal, folder))
+
+
+def _journal(folder: Path, match: str) -> Path:
+    for ending in _ENDINGS:
+        try:
+            return path_inside(folder, f"{JOURNALS}/{match}{ending}")
+        except UsageError as error:
+            problem = error
+    raise problem
+
+
+class ReportPage:
+    """The report of a tournament, made when it is asked for, and kept for a while."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._making = trio.Lock()
+        self._page = b""
+        self._until = 0.0
+
+    def route(self) -> Route:
+        """Return its route."""
+        return Route("/report", self._show, methods=["GET"])
+
+    async def _show(self, _request: Request) -> Response:
+        async with self._making:  # one at a time, whatever the number of viewers
+            began = trio.current_time()
+            if began >= self._until:
+                self._page = await trio.to_thread.run_sync(self._make, abandon_on_cancel=True)
+                now = trio.current_time()
+                self._until = now + max(KEEP_SECONDS, KEEP_SHARE * (now - began))
+        return Response(self._page, media_type="text/html")
+
+    def _make(self) -> bytes:
+        with open_source(self._folder) as source:
+            data = report_data(source)
+        title = f"{data['title']} - tournament report"
+        return served_page(title=title, entry=ENTRY, blocks={"report": data}, styles=STYLES)
+
 
 BODY_SECONDS: Final = 5.0
 """Longest time until a command has arrived."""
@@ -52,8 +200,6 @@ def live_routes(
     """Return the routes of a folder's live page.
 
     Args:
-        folder: the folder of the tournament.
-        watcher: the watcher of the folder.
         allow_control: viewers may pause and resume the run, and cancel its matches.
         links: addresses of other pages: `replay`, with `{match}` for the match, and `report`.
     """

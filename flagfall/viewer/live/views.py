@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_AGENTS",
-    "MAX_RUNNING",
-    "NewsItem",
-    "NewsSeat",
-    "RunView",
-    "RunningView",
-    "SeatClock",
-    "cut",
-    "news_item",
-    "standings_view",
-]
-
-from typing import Any, Final, Literal
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
 import attrs
 import msgspec
 
+from flagfall.errors import UsageError
+from flagfall.recording.journal.file import is_compressed
+from flagfall.timing import Budget, TimeControl
+from flagfall.timing.durations import NEVER_NS
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import Standings
-from flagfall.tournament.tables.agents import shown_columns
-from flagfall.tournament.tables.tasks import TaskRow
+from flagfall.tournament.tables import shown_columns
+from flagfall.tournament.task_tables import TaskRow
 
 MAX_NAME_CHARS: Final = 200
 """Characters of the name of an agent, a task or a match."""
@@ -126,7 +120,6 @@ def cut(text: str, most: int = MAX_NAME_CHARS) -> str:
     """Return a text, cut to a length, in which UTF-8 can hold every character.
 
     Args:
-        text: any text.
         most: the most characters.
     """
     short = text if len(text) <= most else text[: most - 1] + "…"
@@ -137,7 +130,6 @@ def news_item(number: int, record: MatchRecord, task: str | None) -> NewsItem:
     """Return a record as it is shown.
 
     Args:
-        number: its number in the database.
         record: the record, void or not.
         task: name of its task, if it is known.
     """
@@ -164,7 +156,6 @@ def standings_view(stands: Standings, matches: int) -> dict[str, Any]:
     """Return standings as they are shown.
 
     Args:
-        stands: the standings.
         matches: number of matches that they count.
     """
     rows = stands.rows[:MAX_AGENTS]
@@ -191,3 +182,220 @@ def _task_row(row: TaskRow) -> dict[str, Any]:
         "tasks": row.tasks,
         "fell": row.fell,
     }
+
+
+# Clocks of matches that are being played, from their journals as these grow.
+#
+# A journal reaches the file every 0.25 s. What was appended is read once, in small pieces; a journal that
+# grows faster than it is read here is given up, and its match is shown without the clocks of its seats.
+
+MAX_FOLLOWED: Final = 16
+"""Matches whose journals are read; a page shows about as many clocks at once."""
+
+READ_BYTES: Final = 1_024
+"""Bytes that are decompressed at a time: zstd makes 33 MB of them at most."""
+
+MAX_READ_BYTES: Final = 512 * 1024
+"""Bytes of a journal that are read at a time; more than that are left for the next time."""
+
+READ_SECONDS: Final = 0.1
+"""Longest time of reading all journals."""
+
+MAX_BEHIND_BYTES: Final = 8 * 1024 * 1024
+"""Bytes that may be unread; a journal with more is given up."""
+
+MAX_LINE_BYTES: Final = 256 * 1024
+"""Longest line that is read; longer ones hold large observations, and are skipped."""
+
+
+class _Turn(msgspec.Struct, tag_field="event", tag="turn"):
+    turn: int
+    seat: int = 0
+    spent_ns: int = 0
+    verdict: str = "on time"
+
+
+class _Turns(msgspec.Struct, tag_field="event", tag="turns"):
+    turn: int
+    spent_ns: list[int]
+
+
+class _Disqualified(msgspec.Struct, tag_field="event", tag="disqualified"):
+    seat: int
+    reason: str
+
+
+_Line: TypeAlias = _Turn | _Turns | _Disqualified
+_LINES: Final = msgspec.json.Decoder(_Line)
+_PREFIXES: Final = (b'{"event":"turn', b'{"event":"disqualified"')
+_LATE: Final = frozenset({"late", "overrun", "disqualified"})
+
+
+class FollowedJournal:
+    """A journal that is being written.
+
+    Args:
+        control: the time control of every seat; `None` if it is not known.
+
+    Attributes:
+        turn: number of the last turn; `None` before the first.
+        since: time when that turn was read, on `time.monotonic`.
+
+    Raises:
+        OSError: the file cannot be opened.
+        UsageError: the extra for compressed journals is not installed.
+    """
+
+    def __init__(self, path: Path, seats: int, control: TimeControl | None) -> None:
+        self.seats: list[SeatClock] = [SeatClock() for _ in range(min(seats, MAX_SEATS))]
+        self.turn: int | None = None
+        self.since: float = time.monotonic()
+        self._budgets = None if control is None else [Budget(control) for _ in self.seats]
+        self._rest = b""
+        self._skipping = False
+        self._inflate: Any = None
+        if is_compressed(path):
+            self._inflate = _decompressor()
+        self._file: BinaryIO = path.open("rb")
+        self._position = 0
+        self._show_limits()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def read(self, until: float) -> bool:
+        """Read what was appended; return false if the journal has to be given up.
+
+        Args:
+            until: time on `time.monotonic` at which to stop.
+        """
+        try:
+            size = self._file.seek(0, 2)
+            self._file.seek(self._position)
+            if size - self._position > MAX_BEHIND_BYTES:
+                return False
+            left = MAX_READ_BYTES
+            while left > 0 and time.monotonic() < until and (data := self._file.read(READ_BYTES)):
+                self._position += len(data)
+                left -= len(data)
+                self._take(data if self._inflate is None else self._inflate.decompress(data))
+        except Exception:  # noqa: BLE001 - a damaged journal: zstandard has errors of its own
+            return False
+        self._show_limits()
+        return True
+
+    def _take(self, text: bytes) -> None:
+        *lines, rest = text.split(b"\n")
+        if lines:
+            first = self._rest + lines[0]
+            if not self._skipping:
+                self._take_line(first)
+            self._skipping = False
+            for line in lines[1:]:
+                self._take_line(line)
+            self._rest = rest
+        else:
+            self._rest += rest
+        if len(self._rest) > MAX_LINE_BYTES:
+            self._rest, self._skipping = b"", True
+
+    def _take_line(self, line: bytes) -> None:
+        if not line.startswith(_PREFIXES) or len(line) > MAX_LINE_BYTES:
+            return
+        event = _LINES.decode(line)
+        if isinstance(event, _Turns):
+            for spent_ns in event.spent_ns:
+                self._charge(0, spent_ns)
+            self._advance(event.turn + len(event.spent_ns) - 1)
+        elif not 0 <= event.seat < len(self.seats):
+            return
+        elif isinstance(event, _Disqualified):
+            self.seats[event.seat].out = event.reason
+        else:
+            if event.verdict in _LATE:
+                self.seats[event.seat].late += 1
+            if event.verdict != "absent":
+                self._charge(event.seat, event.spent_ns)
+            self._advance(event.turn)
+
+    def _charge(self, seat: int, spent_ns: int) -> None:
+        clock = self.seats[seat]
+        clock.turns += 1
+        clock.spent_ns += spent_ns
+        clock.last_ns = spent_ns
+        if self._budgets is not None:
+            clock.last_limit_ns = _limit(self._budgets[seat])
+            self._budgets[seat].charge("act", spent_ns)
+
+    def _advance(self, turn: int) -> None:
+        if self.turn is None or turn > self.turn:
+            self.turn, self.since = turn, time.monotonic()
+
+    def _show_limits(self) -> None:
+        for clock, budget in zip(self.seats, self._budgets or (), strict=False):
+            clock.limit_ns = _limit(budget)
+            clock.bank_ns, clock.total_ns = budget.bank_ns, budget.total_ns
+
+
+class ClockReader:
+    """Reads the journals of matches that are being played.
+
+    Args:
+        folder: the folder of journals that are being written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._followed: dict[str, FollowedJournal | None] = {}
+
+    def read(self, matches: Iterable[tuple[str, int, TimeControl | None]]) -> Mapping[str, FollowedJournal]:
+        """Read what was appended to journals, and return those that are followed, by the name of the file.
+
+        Args:
+            matches: name of the journal without its ending, number of seats, and time control.
+        """
+        wanted = {name: (seats, control) for name, seats, control in list(matches)[:MAX_FOLLOWED]}
+        for name in self._followed.keys() - wanted.keys():
+            self._forget(name)
+        until = time.monotonic() + READ_SECONDS
+        for name, (seats, control) in wanted.items():
+            if name not in self._followed and (journal := self._open(name, seats, control)) is not None:
+                self._followed[name] = journal
+            followed = self._followed.get(name)
+            if followed is not None and not followed.read(until):
+                followed.close()
+                self._followed[name] = None
+        return {name: journal for name, journal in self._followed.items() if journal is not None}
+
+    def close(self) -> None:
+        """Close all files."""
+        for name in list(self._followed):
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        journal = self._followed.pop(name)
+        if journal is not None:
+            journal.close()
+
+    def _open(self, name: str, seats: int, control: TimeControl | None) -> FollowedJournal | None:
+        for ending in (".jsonl.zst", ".jsonl"):
+            path = self._folder / f"{name}{ending}"
+            try:
+                return FollowedJournal(path, seats, control)
+            except (OSError, UsageError, ValueError):
+                continue
+        return None
+
+
+def _limit(budget: Budget) -> int | None:
+    limit_ns = budget.limit("act")
+    return None if limit_ns >= NEVER_NS else limit_ns
+
+
+def _decompressor() -> Any:
+    try:
+        import zstandard  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError("compressed journals need the extra zstd: pip install 'flagfall[zstd]'") from None
+    return zstandard.ZstdDecompressor().decompressobj()

@@ -10,18 +10,26 @@ The page gets plain values:
 
 from __future__ import annotations
 
-__all__ = ["controls_of"]
-
-from collections.abc import Mapping, Sequence
+import io
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final
 
-from flagfall.agents.human.keys import GAME_KEYS
-from flagfall.agents.human.langroom import ROOM_KEYS
-from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS
+import attrs
+import numpy as np
+
+from flagfall.agents.human.keys import GAME_KEYS, ROOM_KEYS
+from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
+from flagfall.events import Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.spaces import spaces_of
+from flagfall.recording.journal.format import encode
 from flagfall.tasks.langroom.task import LangRoom
+from flagfall.tasks.task import ENVIRONMENT_MODES
 from flagfall.tasks.vgdl.task import VgdlTask
 
 MAX_BUTTONS: Final = 256
@@ -76,12 +84,7 @@ _LAST_DIGIT: Final = 9
 
 
 def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
-    """Return the controls for one seat of a task.
-
-    Args:
-        task: the task.
-        seat: index of the seat.
-    """
+    """Return the controls for one seat of a task."""
     inner = getattr(task, "task", task)  # of a wrapper
     if isinstance(inner, VgdlTask):
         return _game(inner.class_action_names())
@@ -175,3 +178,250 @@ def _numbered(names: Sequence[str], start: int, nil: Any) -> dict[str, Any]:
         buttons.append(_button(number, name, keys, _place(name)))
     rests = type(nil) is int and 0 <= nil - start < len(names) and names[nil - start] in _RESTS
     return _buttons({"Action": buttons}, idle=nil if rests else None)
+
+
+TAPE_STEPS: Final = 2_000
+"""Steps of a dialogue that are kept for a page that is opened again: more than it shows at once."""
+
+KEPT_TASKS: Final = 20
+"""Results of tasks that are shown, from the end."""
+
+KEPT_REWARDS: Final = 12
+"""Rewards other than 0 that are shown, from the end."""
+
+MAX_SCORE_CHARS: Final = 400
+"""Longest name or detail that is sent to the page."""
+
+
+class Score:
+    """Counts what happens at one seat.
+
+    Args:
+        names: names of all agents, by seat.
+
+    Attributes:
+        on_out: called with the reason when the seat is disqualified.
+    """
+
+    def __init__(self, seat: int, names: Sequence[str]) -> None:
+        self.on_out: Callable[[str], None] = lambda _reason: None
+        self._seat = seat
+        self._names = list(names)
+        self._rewards: deque[float] = deque(maxlen=KEPT_REWARDS)
+        self._last_verdict = ""
+        self._paid: int | None = None
+        self._task: dict[str, Any] | None = None
+        self._tasks: deque[dict[str, Any]] = deque(maxlen=KEPT_TASKS)
+        self._solved = self._ended = 0
+        self._out: dict[int, str] = {}
+        self._tape: deque[list[Any]] = deque(maxlen=TAPE_STEPS)
+        self._steps = 0
+
+    def __call__(self, event: Event) -> None:
+        """Take an event of the match."""
+        match event:
+            case TurnPlayed() if event.seat == self._seat:
+                self._turn(event)
+            case TaskStarted():
+                self._task = {"task": event.task[:MAX_SCORE_CHARS], "index": event.index}
+            case TaskEnded():
+                self._end_task(event)
+            case SeatDisqualified():
+                self._out[event.seat] = event.reason
+                if event.seat == self._seat:
+                    self.on_out(event.reason)
+            case _:
+                pass
+
+    def _turn(self, event: TurnPlayed) -> None:
+        self._last_verdict = event.verdict
+        exchange = _exchange(event.observation, event.action)
+        if exchange is not None:
+            reward = event.reward if isinstance(event.reward, int | float) else 0
+            late = event.verdict not in {"on time", "illegal"}
+            self._tape.append([*exchange, reward, int(late)])
+            self._steps += 1
+
+    def pay(self, number: int, reward: Any) -> None:
+        """Keep a reward that has arrived, if it is not 0.
+
+        Args:
+            number: the number of the envelope that it came with; one that is sent again pays once.
+            reward: a number, or the rewards of all players by name, which are not shown.
+        """
+        if number != self._paid and isinstance(reward, int | float) and reward:
+            self._rewards.append(float(reward))
+        self._paid = number
+
+    def _end_task(self, event: TaskEnded) -> None:
+        if event.ended != "cut":
+            self._ended += 1
+            self._solved += event.result is True
+        row = {"result": event.result, "reward": event.reward, "steps": event.steps, "ended": event.ended}
+        self._tasks.append({"task": event.task[:MAX_SCORE_CHARS], "index": event.index, **row})
+        self._task = None
+
+    def as_data(self, stats: SeatStats) -> dict[str, Any]:
+        """Return the score as plain values."""
+        return {
+            "turns": stats.turns,
+            "reward": stats.reward,
+            "rewards": list(self._rewards),
+            "late": stats.late,
+            "illegal": stats.illegal,
+            "dropped": stats.dropped,
+            "verdict": self._last_verdict,
+            "task": self._task,
+            "tasks": list(self._tasks),
+            "ended": self._ended,
+            "solved": self._solved,
+            "out": [
+                {
+                    "seat": seat,
+                    "agent": self._names[seat][:MAX_SCORE_CHARS],
+                    "reason": reason[:MAX_SCORE_CHARS],
+                }
+                for seat, reason in sorted(self._out.items())
+                if 0 <= seat < len(self._names)
+            ],
+        }
+
+    def tape_since(self, step: int) -> tuple[int, list[list[Any]]]:
+        """Return the steps of a dialogue since a number of steps: heard, spoken, reward, 1 if late.
+
+        Args:
+            step: number of steps that are known already.
+
+        Returns:
+            The number of steps so far, and the new ones as far as they are kept.
+        """
+        new = min(self._steps - step, len(self._tape))
+        return self._steps, list(self._tape)[len(self._tape) - new :] if new > 0 else []
+
+
+def _exchange(observation: Any, action: Any) -> tuple[int | str, int | str] | None:
+    """Return what was heard and spoken in a step of a byte or bit task, or of LangRoom; else `None`."""
+    if type(observation) is int and type(action) is int:
+        return observation, action
+    if is_langroom(observation) and isinstance(action, Mapping):
+        return room_word(observation["text"]), room_word(action.get("talk"))
+    return None
+
+
+def room_word(number: Any) -> str:
+    """Return a word of LangRoom; an empty text for silence.
+
+    Args:
+        number: its index; words without a meaning are shown as their numbers.
+    """
+    known = isinstance(number, int) and 0 <= number < len(LANGROOM_WORDS)
+    return LANGROOM_WORDS[number] if known else f"<{number}>"
+
+
+MAX_PICTURE_PIXELS: Final = 4_000_000
+"""Larger pictures are shown with fewer pixels: no screen shows more, and each is encoded and sent."""
+
+MAX_TEXT_CHARS: Final = 8_000
+"""Longest text that is sent; VGDL's largest text views have about 2,000 characters."""
+
+_DIMENSIONS: Final = 3
+_COLOURS: Final = (3, 4)
+
+
+@attrs.frozen
+class Shown:
+    """The contents of a turn for the eyes of a person.
+
+    Attributes:
+        picture: uint8 [height, width, 3 or 4], or `None`.
+        text: words beside the picture, or the observation as text.
+        heard: the byte or bit of a task of bytes or bits, the word of a room; `None` for others.
+        mask: the actions that are allowed, as whole numbers that are 0 or not; `None` for all.
+    """
+
+    picture: Any = None
+    text: str = ""
+    heard: int | str | None = None
+    mask: list[int] | None = None
+
+
+def shown_of(task: Any, observation: Any) -> Shown:
+    """Return what to show of an observation.
+
+    A picture or a text that is the observation is shown, as an agent sees it; else the task draws itself.
+
+    Args:
+        task: the task, in the state of the observation; `None` if it is not known.
+    """
+    if type(observation) is int:
+        return Shown(heard=observation)
+    if is_langroom(observation):
+        return Shown(_picture(observation["image"]), heard=room_word(observation["text"]))
+    mask = _mask(observation)
+    seen = _picture_in(observation)
+    if seen is None and not isinstance(observation, str):
+        seen = _rendered(task)
+    if isinstance(seen, str):
+        return Shown(text=seen[:MAX_TEXT_CHARS], mask=mask)
+    return Shown(text=_text(observation), mask=mask) if seen is None else Shown(seen, mask=mask)
+
+
+def _mask(observation: Any) -> list[int] | None:
+    mask = observation.get("action_mask") if isinstance(observation, Mapping) else None
+    return None if getattr(mask, "ndim", 0) != 1 else [int(bool(one)) for one in np.asarray(mask)]
+
+
+def _picture_in(observation: Any) -> Any:
+    if isinstance(observation, Mapping):
+        observation = observation.get("image")
+    return _picture(observation)
+
+
+def _picture(value: Any) -> Any:
+    """Return an array if it is a picture."""
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    is_picture = getattr(value, "dtype", None) == np.uint8 and len(shape) == _DIMENSIONS
+    return value if is_picture and shape[2] in _COLOURS and 0 not in shape else None
+
+
+def _rendered(task: Any) -> Any:
+    """Return the picture or the text that a task renders of itself; `None` if it has neither."""
+    for mode in ENVIRONMENT_MODES:
+        with suppress(Exception):  # a task without a picture is played from its values
+            rendered = task.render(mode)
+            return rendered if isinstance(rendered, str) else _picture(rendered)
+    return None
+
+
+def _text(observation: Any) -> str:
+    """Return an observation as text of bounded length."""
+    if isinstance(observation, str):
+        return observation[:MAX_TEXT_CHARS]
+    if observation is None:
+        return ""
+    if isinstance(observation, Mapping):
+        observation = {name: value for name, value in observation.items() if name != "action_mask"}
+        observation = observation["observation"] if observation.keys() == {"observation"} else observation
+    if isinstance(observation, np.ndarray | np.generic):
+        return np.array2string(np.asarray(observation), threshold=400, precision=4)[:MAX_TEXT_CHARS]
+    try:
+        return encode(observation).decode()[:MAX_TEXT_CHARS]
+    except (CodecError, TypeError, ValueError, RecursionError):
+        return repr(observation)[:MAX_TEXT_CHARS]
+
+
+def encode_png(picture: Any) -> bytes:
+    """Return a picture as PNG.
+
+    Args:
+        picture: uint8 [height, width, 3 or 4].
+    """
+    from PIL import Image  # noqa: PLC0415 - takes 0.1 s, and only pictures need it
+
+    height, width = picture.shape[:2]
+    step = 1
+    while (height // step) * (width // step) > MAX_PICTURE_PIXELS:
+        step += 1
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(picture[::step, ::step])).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()

@@ -2,28 +2,147 @@
 
 from __future__ import annotations
 
-__all__ = ["PlaySession"]
-
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from flagfall.errors import FlagfallError
+from flagfall.agents.hosts.registry import Player
+from flagfall.errors import FlagfallError, UsageError
+from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import complete_task
-from flagfall.kernel.sinks import Sink
-from flagfall.playing import MatchRequest, Player, play_request
+from flagfall.playing import MatchRequest, play_request
 from flagfall.recording.journal.format import encode
-from flagfall.tasks.building import build_scheduler
-from flagfall.tasks.rendering import with_pictures
-from flagfall.viewer.play.controls import controls_of
-from flagfall.viewer.play.desk import Desk
-from flagfall.viewer.play.host import BrowserHost
-from flagfall.viewer.play.record import PlayedFolder, play_plan
-from flagfall.viewer.play.score import Score
+from flagfall.tasks.building import TaskSetup, build_scheduler
+from flagfall.tasks.task import with_pictures
+from flagfall.tournament.folder import JOURNALS, RUNNING
+from flagfall.tournament.formats.fixed_rounds import Benchmark
+from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, Stop, TournamentPlan
+from flagfall.tournament.records import MatchSpec
+from flagfall.tournament.run.api import open_tournament
+from flagfall.tournament.run.match_observer import MatchObserver
+from flagfall.tournament.store import holds_tournament
+from flagfall.viewer.pages import served_page
+from flagfall.viewer.play.controls import Score, controls_of
+from flagfall.viewer.play.host import MAX_TAB_CHARS, MOVED, OVER, TAKEN, BrowserHost, Desk, Page
+from flagfall.viewer.server.app import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+
+PERSON: Final = "human-browser"
+"""The text that names a person in the browser in a stored plan."""
+
+
+def play_plan(request: MatchRequest, name: str) -> TournamentPlan:
+    """Return the plan of one match.
+
+    Args:
+        request: the match; an agent that is no text is the person.
+        name: the name of what is played.
+    """
+    agents = tuple(
+        PlannedAgent(name=player.label, spec=player.agent if isinstance(player.agent, str) else PERSON)
+        for player in request.agents
+    )
+    assert isinstance(request.tasks, tuple | TaskSetup)
+    task = PlannedTask(
+        name=name,
+        tasks=request.tasks,
+        scheduler=request.scheduler,
+        seats=len(agents),
+        agents=tuple(agent.name for agent in agents),
+        control=request.time_control,
+        steps=request.steps,
+        tick_ns=request.tick_ns,
+        score="reward",
+    )
+    return TournamentPlan(
+        name=name,
+        agents=agents,
+        tasks=(task,),
+        format=Benchmark(),
+        seeds=(request.seed,),
+        stop=Stop(matches=1),
+        output=Output(folder=Path()),
+    )
+
+
+def check_folder(folder: Path) -> None:
+    """Check that results can be written to a folder that need not exist.
+
+    Raises:
+        UsageError: it holds results already, or cannot be written.
+    """
+    if folder.is_dir() and holds_tournament(folder):
+        raise UsageError(f"--output {folder}: it holds results already; choose another folder")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--output {folder}: this is a file; name a folder")
+    above = folder.absolute()
+    while not above.exists():
+        above = above.parent
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UsageError(f"--output {folder}: no permission to write to {above}")
+
+
+class PlayedFolder:
+    """A results folder while its match is played.
+
+    Attributes:
+        observer: a sink that must see every event.
+    """
+
+    def __init__(self, plan: TournamentPlan, folder: Path) -> None:
+        first = next(iter(plan.format.schedule(plan, {})))
+        assert first is not None
+        self.spec: MatchSpec = first
+        self.journal: Path = folder / RUNNING / f"{first.id}.jsonl"
+        self.observer: MatchObserver = MatchObserver(len(plan.agents), plan.tasks[0].control)
+        self._plan = plan
+        self._folder = folder
+        self._store = open_tournament(plan, folder, resume=False)
+
+    @contextmanager
+    def opened(self) -> Iterator[PlayedFolder]:
+        """Make the folder and its database; what was recorded stays, however the match ends.
+
+        Raises:
+            UsageError: the folder is in use, or holds another match.
+            HostFault: it cannot be written.
+        """
+        with self._store as self._open:
+            try:
+                yield self
+            finally:
+                if self.journal.exists():
+                    self.journal.replace(self.kept)
+
+    @property
+    def kept(self) -> Path:
+        """The place of the journal after the match."""
+        return self._folder / JOURNALS / self.journal.name
+
+    def put(self, result: MatchResult) -> None:
+        """Store the result.
+
+        Raises:
+            HostFault: it cannot be written.
+        """
+        relative = str(self.kept.relative_to(self._folder))
+        record = self.observer.record(self.spec, 1, result, measure=self._plan.tasks[0].score, last=None)
+        self._open.put(attrs.evolve(record, journal=relative))
+
 
 END_SECONDS: Final = 20.0
 """Longest time for a page to show the end of the match, before the program ends."""
@@ -227,3 +346,69 @@ async def _first_of(*events: trio.Event) -> None:
 
         for event in events:
             nursery.start_soon(wait, event)
+
+
+# The page of a match with a person, and its connection.
+#
+# The connection is a WebSocket. The guard of the server checks the host name, the token and the origin of
+# its request (`flagfall.viewer.server.access`); here a request without an origin is refused too, as every
+# browser sends one.
+
+
+def play_routes(about: Mapping[str, Any], desk: Desk) -> list[BaseRoute]:
+    """Return the routes of a match.
+
+    Args:
+        about: what the page shows before the match, as plain values.
+        desk: the person's place.
+    """
+    page = served_page(
+        title=f"Play {about['task']}",
+        entry="play/main.js",
+        blocks={"play": dict(about)},
+        styles=("play/play.css",),
+    )
+
+    async def show(_request: Request) -> Response:
+        return HTMLResponse(page)
+
+    async def connect(socket: WebSocket) -> None:
+        await _serve(socket, desk)
+
+    return [Route("/", show, methods=["GET"]), WebSocketRoute("/socket", connect)]
+
+
+async def _serve(socket: WebSocket, desk: Desk) -> None:
+    """Serve one connection of a page until either end closes it."""
+    tab = socket.query_params.get("tab", "")
+    if "origin" not in socket.headers:
+        await socket.send_denial_response(refusal(403, "this address is for the page of the match"))
+        return
+    if not 0 < len(tab) <= MAX_TAB_CHARS:
+        await socket.send_denial_response(refusal(400, "the tab is not named"))
+        return
+    await socket.accept()
+    page = Page(lambda message: _send(socket, message), tab)
+
+    async def receive() -> bytes | None:
+        message = await socket.receive()
+        if message["type"] != "websocket.receive":
+            return None
+        text = message.get("text")
+        return text.encode(errors="replace") if text is not None else message.get("bytes") or b""
+
+    has_place = await desk.seat(page, receive)
+    if not has_place:
+        await socket.close(TAKEN, "another tab has the place")
+    elif page.scope.cancelled_caught:
+        await socket.close(page.close_code, {MOVED: "the page was opened again", OVER: ""}[page.close_code])
+
+
+async def _send(socket: WebSocket, message: str | bytes) -> None:
+    try:
+        if isinstance(message, bytes):
+            await socket.send_bytes(message)
+        else:
+            await socket.send_text(message)
+    except (WebSocketDisconnect, RuntimeError) as error:  # it is closed
+        raise trio.BrokenResourceError from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["chunk_of"]
-
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +19,7 @@ from flagfall.events import (
 )
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
-from flagfall.terminal_text import counted
+from flagfall.texts import counted
 from flagfall.timing.durations import US
 from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, reward_of, shortened, text_of
 
@@ -61,10 +59,6 @@ _MAX_TAPE: Final = 2**31
 
 def chunk_of(index: Index, number: int) -> dict[str, Any]:
     """Return a chunk.
-
-    Args:
-        index: the index of the journal.
-        number: the number of the chunk.
 
     Raises:
         IndexError: there is no such chunk.

@@ -32,8 +32,6 @@ kept.
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "FrameEncoder", "NotAPicture", "no_frames"]
-
 import json
 import zlib
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -114,7 +112,6 @@ class FrameEncoder:
         """Add a frame.
 
         Args:
-            turn: the turn.
             which: `before` its action, or at the `end` of the task.
             rendered: what the task renders: uint8 (height, width, 3), or a text.
 
@@ -127,13 +124,7 @@ class FrameEncoder:
             self._add_picture(turn, which, _picture(rendered))
 
     def observe(self, turn: int, seat: int, text: str) -> None:
-        """Add an observation that the journal has as a digest alone.
-
-        Args:
-            turn: the turn.
-            seat: the seat.
-            text: the observation as text.
-        """
+        """Add an observation that the journal has as a digest alone."""
         if self._texts_chars + len(text) <= MAX_TEXTS_CHARS:
             self._texts_chars += len(text)
             self._observations.setdefault(str(turn), {})[str(seat)] = writable(text)
@@ -307,12 +298,9 @@ class _Tiling:
     """Pictures of one size as numbers of tiles.
 
     Args:
-        width: of the pictures.
-        height: of the pictures.
         size: width and height of a tile.
 
     Attributes:
-        size: the same.
         encoded: the data of each frame.
         cost: about the number of bytes before compression.
     """

@@ -6,8 +6,6 @@ beside a journal from elsewhere would be one more input to distrust.
 
 from __future__ import annotations
 
-__all__ = ["Index", "JournalState"]
-
 import time
 from hashlib import sha256
 from stat import S_ISREG
@@ -78,14 +76,8 @@ _decode: Any = event_decoder(_Turn, _Turns, Fell)
 class Index:
     """The index of one journal file.
 
-    Args:
-        path: the file.
-
     Attributes:
-        path: the file.
         tally: the aggregates of what was read.
-        header: the beginning of the match.
-        schema: the schema of the journal.
         offset: the length of the text that was read.
 
     Raises:

@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CHUNK_BYTES",
-    "CHUNK_ROWS",
-    "MAX_SEATS",
-    "MAX_TASKS",
-    "ChunkEntry",
-    "SeatEntry",
-    "Tally",
-    "TaskEntry",
-]
-
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -63,14 +52,11 @@ class ChunkEntry:
     Attributes:
         offset: where it begins in the text of the journal, in bytes.
         line: the number of its first line.
-        limits: the limits at its beginning.
         first: its first turn.
         last: its last turn.
-        turns: the number of its turns.
         rows: the number of its records of turns: one for each turn and seat.
         at_ns: the times of the first and the last row.
         counts: `late`, `illegal`, `disqualified`, `tasks`, `stalls` and `dropped`.
-        reward: the sum of its rewards.
         rewarded: the number of its rows with a reward other than 0, of any player.
         max_spent_ns: by seat, the longest turn.
         max_share: by seat, the greatest share of the soft limit that a turn took; `None` without a limit.
@@ -129,13 +115,10 @@ class Tally:
         header: the first line.
 
     Attributes:
-        header: the same.
         chunks: the chunks; at least one.
         tasks: the first `MAX_TASKS` tasks.
-        started: the number of all tasks.
         seats: the first `MAX_SEATS` seats.
         turns: the number of turns with a record.
-        over: the end of the match.
         numbers: the first turn showed a whole number, and one or none was played; `None` before it.
     """
 
@@ -167,10 +150,7 @@ class Tally:
         """Take consecutive turns of the only seat, all on time.
 
         Args:
-            first: the number of the first turn.
             at_ns: the time of the first one, and the difference for each other one.
-            rewards: their rewards.
-            spent_ns: the times charged.
 
         Raises:
             Damage: there is more than one seat, or the turns do not follow the earlier ones.

@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_ENTRIES",
-    "MAX_NAME_CHARS",
-    "MAX_TEXT_CHARS",
-    "bounded_values",
-    "exact",
-    "number",
-    "reward_of",
-    "shortened",
-    "text_of",
-]
-
 import json
 import math
 import sys
@@ -23,8 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from flagfall.recording.journal.digests import Digest
-from flagfall.recording.journal.format import encode, writable
+from flagfall.recording.journal.format import Digest, encode, writable
 
 MAX_TEXT_CHARS: Final = 2_000
 """Longest text of an observation or an action; a page shows about a screen of it."""
@@ -63,11 +50,7 @@ def shortened(text: str, most: int = MAX_TEXT_CHARS) -> str:
 
 
 def exact(number: int) -> int | str:
-    """Return a whole number as JavaScript can show it: as text if it is too large for its numbers.
-
-    Args:
-        number: the number.
-    """
+    """Return a whole number as JavaScript can show it: as text if it is too large for its numbers."""
     if -_MAX_SAFE <= number <= _MAX_SAFE:
         return number
     if number.bit_length() > _MAX_DIGITS * 3:
@@ -120,7 +103,6 @@ class _Plain:
         """Return a value in plain types; `…` for what is too deep or too much.
 
         Args:
-            value: the value.
             depth: the number of values that it is part of.
         """
         self._left -= 1
@@ -150,11 +132,7 @@ class _Plain:
 
 
 def number(value: Any) -> float | int:
-    """Return a number as every reader of JSON can take it: finite, and not too long.
-
-    Args:
-        value: a number of Python.
-    """
+    """Return a number as every reader of JSON can take it: finite, and not too long."""
     if isinstance(value, int) and abs(value) <= _MAX_NS:
         return value
     try:
@@ -181,11 +159,7 @@ def reward_of(reward: Any) -> Any:
 
 
 def bounded_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the first values of a mapping as plain numbers, truth values and short texts.
-
-    Args:
-        values: any values by name.
-    """
+    """Return the first values of a mapping as plain numbers, truth values and short texts."""
     return {
         shortened(str(name), MAX_NAME_CHARS): _brief(value)
         for name, value in islice(values.items(), MAX_ENTRIES)

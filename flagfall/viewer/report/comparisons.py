@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["cross_table", "rating_course"]
-
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from math import floor, log2
 from typing import Any, Final
 
 import numpy as np
 
-from flagfall.tournament.columns import Array
-from flagfall.tournament.tables.agents import COLUMNS, AgentTable, Column
-from flagfall.viewer.report.source import ReportSource
+from flagfall.events import SeatDisqualified
+from flagfall.tournament.columns import NOT_DISQUALIFIED, Array
+from flagfall.tournament.excerpts import first_falls, sample, spec_of
+from flagfall.tournament.model import PlannedTask
+from flagfall.tournament.records import MatchRecord, longest_ns
+from flagfall.tournament.tables import COLUMNS, AgentTable, Column
+from flagfall.viewer.report.source import Episode, ReportSource
 
 MAX_POINTS: Final = 24
 """Points of a curve of ratings: each is a rating of all results up to there."""
@@ -24,9 +28,6 @@ MAX_WORK: Final = 2e10
 
 def cross_table(source: ReportSource) -> dict[str, Any]:
     """Return the duels of each two agents.
-
-    Args:
-        source: the tournament.
 
     Returns:
         `pairs`: places of two agents in the standings, points of the first, and duels.
@@ -56,9 +57,6 @@ def _ranks(source: ReportSource) -> Array:
 
 def rating_course(source: ReportSource) -> dict[str, Any] | None:
     """Return the rating of all agents after growing parts of the schedule; without duels, their mean score.
-
-    Args:
-        source: the tournament.
 
     Returns:
         `kind`: key of the rating, or `score`; `label`: its name; `matches`: of each point, how many matches
@@ -118,12 +116,7 @@ def _score_course(source: ReportSource) -> dict[str, Any] | None:
 
 
 class _Course:
-    """Values of agents at points, with gaps.
-
-    Args:
-        agents: number of agents.
-        points: number of points.
-    """
+    """Values of agents at points, with gaps."""
 
     def __init__(self, agents: int, points: int) -> None:
         self._values = np.full((3, agents, points), np.nan)
@@ -149,3 +142,208 @@ class _Course:
             for agent in range(rounded.shape[1])
             if not np.isnan(rounded[0, agent]).all()
         ]
+
+
+MAX_JOURNALS: Final = 600
+"""Most journals that are read for learning curves; of more matches a random part is read."""
+
+MAX_EPISODE_POINTS: Final = 60
+"""Points of a curve: as many as can be told apart on half of a screen."""
+
+MAX_SERIES: Final = 400
+"""Most curves of a report, which bounds the size of the page."""
+
+FEW: Final = 10
+"""Repeats up to which the band of a curve reaches from the lowest to the highest; beyond, it covers the
+middle 80 % of the repeats."""
+
+_MIDDLE: Final = (0.1, 0.9)
+_DIGITS: Final = 5
+
+
+def learning_curves(source: ReportSource) -> dict[str, Any]:
+    """Return the curves of all tasks with one seat of which a match plays several instances.
+
+    Returns:
+        `tasks`: by task, its `measure` (`solved` or `reward`), `episodes` of a point, `repeats` at most and
+        what the `band` covers, and a series for each agent; `read` and `of`: journals that were read, of how
+        many; `unread`: those that could not be read to their end; `left_out`: curves beyond `MAX_SERIES`.
+    """
+    records, sampled = sample(source.store, MAX_JOURNALS, source.plan.seed)
+    specs = spec_of(source.plan, source.results.records, (record.id for record in records))
+    rank = {name: place for place, name in enumerate(source.ranked)}
+    found: dict[str, dict[int, list[Sequence[Episode]]]] = defaultdict(lambda: defaultdict(list))
+    read, before = 0, source.journals.unread
+    for record in records:
+        spec = specs.get(record.id)
+        if spec is None or len(spec.entrants) != 1:
+            continue
+        digest = source.journals.read(record)
+        if digest is not None and digest.episodes:
+            read += 1
+            found[spec.task][rank[spec.entrants[0]]].append(digest.episodes)
+    tasks, left = [], MAX_SERIES
+    for place, task in enumerate(source.plan.tasks):
+        if agents := found.get(task.name):
+            kept = dict(sorted(agents.items())[: max(0, left)])
+            left -= len(agents)
+            if kept and (curve := _curve(task, kept)) is not None:
+                tasks.append({"task": place, **curve})
+    return {
+        "tasks": tasks,
+        "read": read,
+        "of": source.counts.journals,
+        "sampled": sampled,
+        "unread": source.journals.unread - before,
+        "left_out": max(0, -left),
+    }
+
+
+def _curve(task: PlannedTask, agents: dict[int, list[Sequence[Episode]]]) -> dict[str, Any] | None:
+    repeats = [episodes for several in agents.values() for episodes in several]
+    longest = max(map(len, repeats))
+    if longest < 2:  # noqa: PLR2004 - a single point is no curve
+        return None
+    judged = any(episode.result is not None for episodes in repeats for episode in episodes)
+    measure = "solved" if judged and task.score == "result" else "reward"
+    width = -(-longest // MAX_EPISODE_POINTS)
+    return {
+        "measure": measure,
+        "episodes": width,
+        "repeats": max(map(len, agents.values())),
+        "band": "range" if max(map(len, agents.values())) <= FEW else "middle",
+        "series": [{"agent": agent, **_series(several, measure, width)} for agent, several in agents.items()],
+    }
+
+
+def _series(several: Sequence[Sequence[Episode]], measure: str, width: int) -> dict[str, Any]:
+    """Return the mean of the repeats of one agent in each bin of episodes, with the band.
+
+    A bin counts if at least half of the repeats have reached it: a mean over fewer would jump.
+    """
+    bins = -(-max(map(len, several)) // width)
+    table = np.full((len(several), bins), np.nan)
+    for row, episodes in enumerate(several):
+        values = np.array(
+            [float(one.result is True) if measure == "solved" else one.reward for one in episodes]
+        )
+        starts = np.arange(0, len(values), width)
+        table[row, : len(starts)] = np.add.reduceat(values, starts) / np.diff([*starts, len(values)])
+    counts = (~np.isnan(table)).sum(axis=0)
+    table = table[:, 2 * counts >= len(several)]
+    few = len(several) <= FEW
+    low, high = (
+        (np.nanmin(table, axis=0), np.nanmax(table, axis=0))
+        if few
+        else np.nanquantile(table, _MIDDLE, axis=0)
+    )
+    return {
+        "repeats": len(several),
+        "mean": _rounded(np.nanmean(table, axis=0)),
+        "low": _rounded(low),
+        "high": _rounded(high),
+    }
+
+
+def _rounded(values: Array) -> list[float]:
+    return [float(f"{value:.{_DIGITS}g}") for value in values]
+
+
+BINS_OF_AN_OCTAVE: Final = 4
+"""Bins between a time and its double: a bar is a fifth longer than the one before it."""
+
+MAX_FALLS: Final = 100
+"""Most rows of disqualifications, one for each agent and reason."""
+
+MAX_DETAIL_CHARS: Final = 4000
+"""Longest detail of a disqualification, most of which is the end of an agent's standard error."""
+
+MAX_NAMED_TASKS: Final = 12
+MAX_REASON_CHARS: Final = 100
+
+
+def think_times(source: ReportSource) -> list[dict[str, Any]]:
+    """Return the distribution of the think times of each agent.
+
+    Returns:
+        By agent: `first`, the number of the first bin, and `counts` of turns. Bin n begins at
+        2 ** (n / `BINS_OF_AN_OCTAVE`) ns.
+    """
+    columns = source.results.columns
+    place = {name: number for number, name in enumerate(source.ranked)}
+    bins: dict[int, Counter[int]] = defaultdict(Counter)
+    for agent, _, bucket, count in columns.thinking.tolist():
+        spent_ns = longest_ns(bucket)
+        bins[place[columns.agents[agent]]][floor(BINS_OF_AN_OCTAVE * log2(max(1, spent_ns)))] += count
+    return [
+        {
+            "agent": agent,
+            "first": min(found),
+            "counts": [found[number] for number in range(min(found), max(found) + 1)],
+        }
+        for agent, found in sorted(bins.items())
+    ]
+
+
+def limits(source: ReportSource) -> list[dict[str, Any]]:
+    """Return the different limits of a turn, each with the places of its tasks."""
+    found: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
+    for place, task in enumerate(source.plan.tasks):
+        soft_ns = task.tick_ns if task.tick_ns is not None else task.control.act
+        found[soft_ns, task.control.act_hard].append(place)
+    return [
+        {"soft_ns": soft_ns, "hard_ns": hard_ns, "tasks": tasks}
+        for (soft_ns, hard_ns), tasks in found.items()
+        if soft_ns is not None or hard_ns is not None
+    ]
+
+
+def disqualifications(source: ReportSource) -> dict[str, Any]:
+    """Return why agents were disqualified, how often, on which tasks, and the detail of the first."""
+    columns = source.results.columns
+    place = {name: number for number, name in enumerate(source.ranked)}
+    fallen = np.flatnonzero(columns.fell != NOT_DISQUALIFIED)
+    if not len(fallen):
+        return {"rows": [], "left_out": 0}
+    tasks = columns.task[columns.match_of_seat[fallen]]
+    counts: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    keys = zip(columns.agent[fallen].tolist(), columns.fell[fallen].tolist(), tasks.tolist(), strict=True)
+    for (agent, reason, task), count in Counter(keys).items():
+        counts[columns.agents[agent], columns.falls[reason]][task] += count
+    rows: list[dict[str, Any]] = []
+    for agent, reason, record in first_falls(source.store, MAX_FALLS):
+        if (agent, reason) not in counts:
+            continue
+        on = counts[agent, reason]
+        detail = _detail(source, agent, record)
+        rows.append(
+            {
+                "agent": place[agent],
+                "reason": reason[:MAX_REASON_CHARS],
+                "count": on.total(),
+                "tasks": [[task, count] for task, count in on.most_common(MAX_NAMED_TASKS)],
+                "match": record.id,
+                "at_ns": None if detail is None else detail.at_ns,
+                "detail": "" if detail is None else _bounded(detail.detail),
+            }
+        )
+    rows.sort(key=lambda row: -row["count"])
+    return {"rows": rows, "left_out": max(0, len(counts) - len(rows))}
+
+
+def _detail(source: ReportSource, agent: str, record: MatchRecord) -> SeatDisqualified | None:
+    """Return the event of the disqualification, from the journal."""
+    digest = source.journals.read(record)
+    if digest is None:
+        return None
+    seats = [number for number, seat in enumerate(record.seats) if seat.agent == agent and seat.fell]
+    return next((digest.falls[seat] for seat in seats if seat in digest.falls), None)
+
+
+def _bounded(text: str) -> str:
+    """Return a text without its middle, since its beginning names the fault and its end has the error."""
+    if len(text) <= MAX_DETAIL_CHARS:
+        return text
+    head = MAX_DETAIL_CHARS // 4
+    tail = MAX_DETAIL_CHARS - head
+    return f"{text[:head]}\n... ({len(text) - head - tail:,} characters left out)\n{text[-tail:]}"

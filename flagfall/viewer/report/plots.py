@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["PlotFormat", "check_plots", "write_plots"]
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.terminal_text import one_line
+from flagfall.texts import one_line
 from flagfall.tournament.folder import replace_file
 
 if TYPE_CHECKING:
@@ -69,7 +67,6 @@ def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list
     Args:
         data: from `flagfall.viewer.report.data.report_data`.
         folder: their folder, which is made if it is missing.
-        form: file format.
 
     Returns:
         The files, one for each plot that has data.

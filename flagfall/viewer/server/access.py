@@ -15,25 +15,153 @@ it. Programs may send `Authorization: Bearer TOKEN` instead.
 
 from __future__ import annotations
 
-__all__ = ["Access", "Guard"]
-
 import hmac
 import html
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
+from ssl import SSLContext
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import attrs
-from starlette.datastructures import Headers
+import trio
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.websockets import WebSocket
 
-from flagfall.agents.connections.addresses import LOOPBACK
+from flagfall.agents.admission import LOOPBACK, checked_address, checked_port, is_loopback
+from flagfall.agents.wire.admission import JoinPolicy
+from flagfall.errors import UsageError
+from flagfall.viewer.pages import content_security_policy
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from flagfall.viewer.server.bind import Bind
+
+BACKLOG: Final = 128
+"""Connections waiting to be accepted."""
+
+_ALL_IPV4: Final = "0.0.0.0"  # noqa: S104 - only where the user asks for all addresses
+
+
+@attrs.frozen
+class Bind:
+    """An address to serve pages at.
+
+    Attributes:
+        address: an IP address of this machine, `localhost`, or `*` for all.
+        port: 1 to 65535, or 0 for any free one.
+        token: the token that a browser must present; `None` for none. Never shown.
+        certificate: a file with the certificate chain of this host, in PEM, for TLS; `None` for plain HTTP.
+        key: a file with its key; `None` if the key is in the same file.
+
+    Raises:
+        UsageError: a value is invalid, or others can reach the address and no token is required.
+    """
+
+    address: str = attrs.field(default=LOOPBACK, converter=checked_address)
+    port: int = attrs.field(default=0)
+    token: str | None = attrs.field(default=None, repr=False)
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.port != 0:
+            checked_port(self.port)
+        if self.key is not None and self.certificate is None:
+            raise UsageError("a key goes with a certificate")
+        if self.is_loopback:
+            return
+        if self.token is None:
+            raise UsageError(f"{self.address}: others can reach it, so it needs a token: name a token file")
+        if self.certificate is None:
+            warnings.warn(
+                f"{self.address} is not secured: anyone who reads the network sees the token and the pages;"
+                " name a certificate",
+                stacklevel=3,
+            )
+
+    @property
+    def is_loopback(self) -> bool:
+        """True if only this machine can reach the address."""
+        return is_loopback(self.address)
+
+    def tls_context(self) -> SSLContext | None:
+        """Return the TLS settings; `None` for plain HTTP.
+
+        Raises:
+            UsageError: the certificate cannot be used.
+        """
+        if self.certificate is None:
+            return None
+        context = JoinPolicy(certificate=self.certificate, key=self.key).context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    async def open_listeners(self) -> list[trio.SocketListener]:
+        """Bind the port.
+
+        Raises:
+            UsageError: it cannot be bound.
+        """
+        host: str | None = self.address
+        if self.address == "*":
+            host = None if self.port else _ALL_IPV4  # a free port of IPv4 may be taken for IPv6
+        try:
+            return await trio.open_tcp_listeners(self.port, host=host, backlog=BACKLOG)
+        except OSError as error:
+            why = error.strerror or error
+            raise UsageError(
+                f"port {self.port} at {self.address} cannot be bound: {why}; choose another port, or 0 for"
+                " any free one"
+            ) from error
+
+    def url(self, port: int) -> str:
+        """Return the address of the first page, without the token.
+
+        Args:
+            port: the port that was bound.
+        """
+        scheme = "http" if self.certificate is None else "https"
+        host = LOOPBACK if self.address == "*" else self.address
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+_ALWAYS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+_UNLESS_SET: Final = {
+    "Content-Security-Policy": content_security_policy(),
+    "Cache-Control": "no-store",
+}
+
+_STARTS: Final = frozenset({"http.response.start", "websocket.http.response.start"})
+
+
+class PageHeaders:
+    """Middleware that adds the headers to each response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in _STARTS:
+                headers = MutableHeaders(scope=message)
+                headers.update(_ALWAYS)
+                for name, value in _UNLESS_SET.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
 
 MAX_TARGET_BYTES: Final = 4_096
 """Longest path with its query; those of the pages have less than 200 bytes."""
@@ -66,11 +194,7 @@ class Access:
 
     @classmethod
     def of(cls, bind: Bind) -> Access:
-        """Return the rules for an address.
-
-        Args:
-            bind: the address.
-        """
+        """Return the rules for an address."""
         hosts = _LOOPBACK_HOSTS | {bind.address} if bind.is_loopback else None
         return cls(bind.token, hosts, secure=bind.certificate is not None)
 
@@ -151,12 +275,7 @@ class Access:
 
 
 class Guard:
-    """Middleware that answers the requests that `Access` refuses.
-
-    Args:
-        app: the pages.
-        access: the rules.
-    """
+    """Middleware that answers the requests that `Access` refuses."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app

@@ -1,30 +1,258 @@
-"""The application of a server of pages: routes behind access rules; every failure is answered in one line."""
+"""The application of a server of pages: routes, static files and server-sent events."""
 
 from __future__ import annotations
 
-__all__ = ["make_app", "refusal", "say_on_stderr"]
-
+import os
+import stat
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+import trio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from flagfall.errors import FlagfallError, UsageError
-from flagfall.terminal_text import one_line
-from flagfall.viewer.server.access import Access, Guard
-from flagfall.viewer.server.headers import Headers
-from flagfall.viewer.server.static import static_route
+from flagfall.texts import one_line
+from flagfall.viewer.pages import STATIC
+from flagfall.viewer.server.access import Access, Guard, PageHeaders
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+MAX_DEPTH: Final = 8
+"""Most folders below the served one that a name may lead through."""
+
+
+def path_inside(folder: Path, name: str) -> Path:
+    """Return the path of a regular file in a folder, or of one in its subfolders.
+
+    The folder may be a symbolic link itself; nothing below it may be one.
+
+    Args:
+        folder: the folder that is served.
+        name: the file's name, or its path below the folder with `/` between the parts.
+
+    Raises:
+        UsageError: there is no such file, or it would be elsewhere.
+    """
+    parts = name.split("/")
+    if len(parts) > MAX_DEPTH or any(part in {"", ".", ".."} or not _is_plain(part) for part in parts):
+        raise UsageError("this name leads out of the folder, or is not a name of a file")
+    path = folder
+    try:
+        for part in parts:
+            path /= part
+            mode = os.lstat(path).st_mode
+            if stat.S_ISLNK(mode):
+                raise UsageError("a symbolic link in the folder: only files of the folder itself are shown")
+    except OSError as error:
+        raise UsageError(f"no such file in the folder: {error.strerror or error}") from error
+    if not stat.S_ISREG(mode):
+        raise UsageError("not a file: only regular files of the folder are shown")
+    return path
+
+
+def _is_plain(part: str) -> bool:
+    return part.isprintable() and "\\" not in part
+
+
+_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
+"""Content types by ending; other files of the folder are not served."""
+
+
+def static_route() -> Route:
+    """Return the route of the static files."""
+    return Route("/static/{name:path}", _serve, methods=["GET"])
+
+
+@cache
+def _names() -> dict[str, Path]:
+    """Return the files by their names below `/static/`; a request opens no other path."""
+    return {
+        path.relative_to(STATIC).as_posix(): path
+        for path in sorted(STATIC.rglob("*"))
+        if path.suffix in _TYPES and path.is_file() and not path.is_symlink()
+    }
+
+
+async def _serve(request: Request) -> Response:
+    path = _names().get(request.path_params["name"])
+    if path is None:
+        raise HTTPException(404)
+    content = path.read_bytes()  # of the package, and small
+    tag = f'"{sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=_TYPES[path.suffix], headers=headers)
+
+
+# Server-sent events: one encoding for all viewers, bounded queues, heartbeats.
+#
+# A viewer gets the newest event of each kind when it connects, so it catches up after any pause. One that
+# does not read is dropped when its queue is full; a page that is still there connects again by itself.
+
+MAX_VIEWERS: Final = 256
+"""Viewers at the same time; each has a connection and a queue."""
+
+QUEUED_EVENTS: Final = 32
+"""Events that wait for a viewer to read; the events themselves are shared by all viewers."""
+
+HEARTBEAT_SECONDS: Final = 15.0
+"""Longest time without a byte: it finds clients that are gone, and keeps proxies from closing."""
+
+RETRY_MS: Final = 2_000
+"""Time after which a browser connects again."""
+
+
+def encode_event(kind: str, data: object) -> bytes:
+    """Return an event as it is sent.
+
+    Args:
+        kind: name of the event, without a line feed.
+        data: a value that msgspec encodes as JSON, which has no line feeds.
+    """
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), msgspec.json.encode(data))
+
+
+class Hub:
+    """Sends events to all viewers.
+
+    Args:
+        max_viewers: most viewers at the same time.
+    """
+
+    def __init__(self, max_viewers: int = MAX_VIEWERS) -> None:
+        self._max_viewers = max_viewers
+        self._queues: set[trio.MemorySendChannel[bytes]] = set()
+        self._kept: dict[str, bytes] = {}
+        self._joined = trio.Event()
+
+    @property
+    def viewers(self) -> int:
+        """The number of viewers."""
+        return len(self._queues)
+
+    async def wait_for_viewer(self) -> None:
+        """Wait until there is a viewer."""
+        while not self._queues:
+            await self._joined.wait()
+
+    def publish(self, kind: str, data: object, *, keep: object = None) -> None:
+        """Send an event to all viewers, unless they have it, and keep it for those that come later.
+
+        Args:
+            kind: name of the event.
+            data: a value that msgspec encodes as JSON.
+            keep: what later viewers get instead of `data`: for events that only add to earlier ones.
+        """
+        event = encode_event(kind, data)
+        if keep is None and event == self._kept.get(kind):
+            return
+        self._kept[kind] = event if keep is None else encode_event(kind, keep)
+        for queue in list(self._queues):
+            try:
+                queue.send_nowait(event)
+            except (trio.WouldBlock, trio.BrokenResourceError):
+                self._queues.discard(queue)
+                queue.close()
+
+    @asynccontextmanager
+    async def viewer(self) -> AsyncIterator[trio.MemoryReceiveChannel[bytes]]:
+        """Receive events while the context lasts, first the newest of each kind.
+
+        Raises:
+            HTTPException: there are too many viewers.
+        """
+        if len(self._queues) >= self._max_viewers:
+            raise HTTPException(
+                503, f"{self._max_viewers} viewers are connected: close a page, or try again later"
+            )
+        sending, receiving = trio.open_memory_channel[bytes](QUEUED_EVENTS + len(self._kept))
+        for event in self._kept.values():
+            sending.send_nowait(event)
+        self._queues.add(sending)
+        self._joined.set()
+        self._joined = trio.Event()
+        try:
+            async with receiving:
+                yield receiving
+        finally:
+            self._queues.discard(sending)
+            sending.close()
+
+
+class EventResponse(Response):
+    """A response that sends events until the viewer goes, is dropped, or the channel is closed.
+
+    Unlike Starlette's streams it has a heartbeat, and ends as soon as its client is gone.
+
+    Args:
+        hub: the source of events.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._hub = hub
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        if scope["method"] == "HEAD":
+            await self._send_head(send)
+            await send({"type": "http.response.body", "body": b""})
+            return
+        async with self._hub.viewer() as events, trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
+            await self._send_head(send)
+            await send(_body([b"retry: %d\n\n" % RETRY_MS]))
+            while True:
+                event = b": still here\n\n"
+                with trio.move_on_after(HEARTBEAT_SECONDS):
+                    try:
+                        event = await events.receive()
+                    except trio.EndOfChannel:
+                        break
+                await send(_body([event]))
+            await send({"type": "http.response.body", "body": b""})
+            nursery.cancel_scope.cancel()
+
+    async def _send_head(self, send: Send) -> None:
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": list(self.raw_headers)}
+        )
+
+
+def _body(parts: Iterable[bytes]) -> dict[str, object]:
+    return {"type": "http.response.body", "body": b"".join(parts), "more_body": True}
+
+
+async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
 
 _DETAILS: Final = {404: "no such page", 405: "only GET and HEAD are answered here"}
 
@@ -37,14 +265,12 @@ def make_app(
     A route raises `UsageError` for what it cannot show, and the browser gets its message.
 
     Args:
-        routes: the pages and their data.
-        access: the rules for requests.
         say: prints a line for the user of this program; by default on the standard error.
     """
     return Starlette(
         routes=[*routes, static_route()],
         middleware=[
-            Middleware(Headers),
+            Middleware(PageHeaders),
             Middleware(_Failures, say=say or say_on_stderr),
             Middleware(Guard, access=access),
         ],
@@ -56,7 +282,6 @@ def refusal(status: int, line: str) -> Response:
     """Return an answer of one line.
 
     Args:
-        status: the status of HTTP.
         line: the reason, and what to do.
     """
     return PlainTextResponse(f"{status} {one_line(line)}\n", status)
@@ -88,7 +313,6 @@ class _Failures:
     """Middleware that answers a request whose page failed, and reports the failure in one line.
 
     Args:
-        app: the pages.
         say: prints a line for the user of this program.
     """
 

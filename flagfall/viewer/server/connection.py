@@ -7,8 +7,6 @@ goes, is not missed. HTTP/2 is not spoken: all bounds would be multiplied by the
 
 from __future__ import annotations
 
-__all__ = ["Connection"]
-
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from email.utils import formatdate
@@ -22,8 +20,8 @@ from wsproto import events as ws
 from wsproto.connection import ConnectionState
 from wsproto.utilities import ProtocolError
 
-from flagfall.agents.connections.handshakes import MAX_BLANKS, has_many_blanks
-from flagfall.terminal_text import one_line
+from flagfall.agents.admission import MAX_BLANKS, has_many_blanks
+from flagfall.texts import one_line
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -89,7 +87,6 @@ class Connection:
 
     Args:
         stream: the connection; for TLS, before its handshake.
-        app: the pages.
         say: prints a line for the user of this program.
 
     Attributes:
@@ -290,7 +287,6 @@ class _WebSocket:
         talk: the protocol, which has taken the request.
         data: what came after the request.
         read: reads from the client; nothing when it has closed.
-        write: writes to the client.
     """
 
     def __init__(
@@ -350,9 +346,6 @@ class _WebSocket:
 
     async def send(self, message: Message) -> None:
         """Send what a page says.
-
-        Args:
-            message: the message of the page.
 
         Raises:
             OSError: the WebSocket is closed.

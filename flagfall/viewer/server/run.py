@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_CONNECTIONS", "serve"]
-
 import resource
 import socket
 from collections.abc import Callable
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from flagfall.viewer.server.access import Bind
 from flagfall.viewer.server.app import say_on_stderr
-from flagfall.viewer.server.bind import Bind
 from flagfall.viewer.server.connection import Connection
 
 if TYPE_CHECKING:
@@ -70,7 +68,6 @@ async def serve(
 
     Args:
         app: the pages, see `flagfall.viewer.server.app.make_app`.
-        bind: the address.
         on_ready: called with the address of the first page, without the token, once connections are accepted.
         say: prints a line for the user of this program.
         task_status: gets that address, too.
@@ -97,7 +94,6 @@ class _Server:
     """The connections of a server.
 
     Args:
-        app: the pages.
         tls: settings of TLS; `None` for plain HTTP.
         say: prints a line for the user of this program.
     """
@@ -111,12 +107,7 @@ class _Server:
         self._refused = 0
 
     async def accept_all(self, listener: trio.socket.SocketType, nursery: trio.Nursery) -> None:
-        """Accept connections until cancelled.
-
-        Args:
-            listener: a listening socket.
-            nursery: runs the connections.
-        """
+        """Accept connections until cancelled."""
         while True:
             try:
                 accepted, _peer = await listener.accept()

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
-from flagfall.option_text import parse_text
-from flagfall.tasks.adapters.env_spec import split_texts
+from flagfall.tasks.adapters.environment_task import split_texts
+from flagfall.texts import parse_text
 
 
 @pytest.mark.parametrize(

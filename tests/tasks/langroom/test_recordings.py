@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from flagfall.environments.embodied_env import EmbodiedLangRoom
-from flagfall.tasks.langroom.batch import RoomBatch
 from flagfall.tasks.langroom.rules import COLORS, LangRoomRules
-from flagfall.tasks.langroom.task import LangRoom
+from flagfall.tasks.langroom.task import LangRoom, RoomBatch
 
 RECORDINGS = Path(__file__).parents[3] / "../shared/data/langroom/trajectories.jsonl.gz"
 

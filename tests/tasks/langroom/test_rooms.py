@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.langroom.batch import RoomBatch
 from flagfall.tasks.langroom.images import image_cache
-from flagfall.tasks.langroom.room import Room
-from flagfall.tasks.langroom.rules import TASKS, LangRoomRules
+from flagfall.tasks.langroom.rules import TASKS, LangRoomRules, Room
+from flagfall.tasks.langroom.task import RoomBatch
 
 
 def pair(rules, count):

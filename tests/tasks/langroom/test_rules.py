@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.langroom.room import Room
 from flagfall.tasks.langroom.rules import (
     CORNERS,
+    LONGEST_SCRIPT,
     MOVES,
     NEXT_PLACE,
     SIZE,
@@ -19,10 +19,12 @@ from flagfall.tasks.langroom.rules import (
     TASKS,
     WORDS,
     LangRoomRules,
+    Room,
+    draw_colors,
+    draw_script,
     place_of,
     word_at,
 )
-from flagfall.tasks.langroom.script import LONGEST_SCRIPT, draw_colors, draw_script
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,12 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from flagfall.tasks.vgdl.actions import DOWN, LEFT, NIL, RIGHT, UP, USE
+from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import fork, start
-from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_paths
+from flagfall.tasks.vgdl.engine.cycle import advance, fork, start
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
+from flagfall.tasks.vgdl.task_id import LEVELS, game_ids, game_path, level_paths
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.engine.state.play import Play

@@ -7,8 +7,7 @@ __all__ = ["mutant"]
 from collections.abc import Callable, Sequence
 from random import Random
 
-from flagfall.tasks.vgdl.language.effect_schema import EFFECTS
-from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.tables import EFFECTS, SPRITE_CLASSES
 
 NUMBERS = ("0", "1", "-1", "2", "0.05", "-0.5", "1e9", "2147483647", "-2147483648", "NaN", "64", "1000")
 TEXTS = ("True", "false", "UP", "NIL", "avatar", "wall", "EOS", "TIME", ">", "=", "a=b", "total=1")

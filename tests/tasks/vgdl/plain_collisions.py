@@ -8,12 +8,11 @@ from __future__ import annotations
 __all__ = ["plain_advance"]
 
 from flagfall.tasks.vgdl.engine.cycle import begin_cycle, end_cycle, remove_dead, update
-from flagfall.tasks.vgdl.engine.physics.continuous import detect_ground
-from flagfall.tasks.vgdl.engine.rules.screen_edge import run_edges
-from flagfall.tasks.vgdl.engine.rules.timers import run_timers
+from flagfall.tasks.vgdl.engine.physics import detect_ground
+from flagfall.tasks.vgdl.engine.rules import run_edges, run_timers
+from flagfall.tasks.vgdl.engine.state.game import Pair, Rule
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-from flagfall.tasks.vgdl.engine.state.tables import Pair, Rule
 
 
 def plain_advance(play: Play, action: str) -> None:

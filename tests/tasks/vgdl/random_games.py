@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from flagfall.tasks.vgdl.actions import ACTIONS as ALL_ACTIONS
-from flagfall.tasks.vgdl.actions import ESCAPE
+from flagfall.tasks.vgdl.definition import ACTIONS as ALL_ACTIONS
+from flagfall.tasks.vgdl.definition import ESCAPE
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.cycle import start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level

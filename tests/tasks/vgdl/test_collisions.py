@@ -6,8 +6,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import fork
+from flagfall.tasks.vgdl.engine.cycle import advance, fork
 from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
 from tests.tasks.vgdl.plain_collisions import plain_advance
 from tests.tasks.vgdl.random_games import ACTIONS, games, play_of, walled_games

@@ -10,7 +10,7 @@ from collections import Counter
 from types import FrameType
 from typing import Any
 
-from flagfall.tasks.vgdl.actions import NIL
+from flagfall.tasks.vgdl.definition import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.definition import EffectContext, GameDefinition
-from flagfall.tasks.vgdl.language.errors import MAX_NOTICES, CutShortWarning, GameError
 from flagfall.tasks.vgdl.language.game_parser import load_game, read_game
 from flagfall.tasks.vgdl.language.line_tree import MAX_DEPTH, MAX_LINES, MAX_TEXT, MAX_WORD, MAX_WORDS
 from flagfall.tasks.vgdl.language.sprite_set import MAX_PARAMETERS, MAX_TYPES
+from flagfall.tasks.vgdl.language.values import MAX_NOTICES, CutShortWarning, GameError
 
 ORCHARD = """\
 BasicGame square_size=24 key_handler=Pulse # a game of ours
@@ -517,7 +517,7 @@ def test_any_lines_are_a_game_or_a_clear_refusal(lines: list[str]):
             assert game.order[-1] == 1
 
 
-@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.errors.CutShortWarning")
+@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.values.CutShortWarning")
 @given(
     st.lists(
         st.tuples(

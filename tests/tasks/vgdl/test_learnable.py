@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
-from flagfall.tasks.vgdl.game_files import game_path, level_path
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
+from flagfall.tasks.vgdl.task_id import game_path, level_path
 
 if TYPE_CHECKING:
     from flagfall.tasks.vgdl.engine.state.play import Play

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.tasks.vgdl.definition import GameDefinition
-from flagfall.tasks.vgdl.language.errors import MAX_NOTICES, GameError
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import MAX_CELLS, MAX_PLACED, load_level, read_level
 from flagfall.tasks.vgdl.language.line_tree import MAX_TEXT
+from flagfall.tasks.vgdl.language.values import MAX_NOTICES, GameError
 
 GAME = read_game("""\
 BasicGame

@@ -6,11 +6,10 @@ import pytest
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
-from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_path, level_paths
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
+from flagfall.tasks.vgdl.task_id import LEVELS, game_ids, game_path, level_path, level_paths
 
 WIDEST, HIGHEST = 26, 14
 

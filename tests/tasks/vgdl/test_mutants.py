@@ -5,22 +5,20 @@ from random import Random
 
 import pytest
 
-from flagfall.tasks.vgdl.actions import ACTIONS
+from flagfall.tasks.vgdl.definition import ACTIONS
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import fork, start
+from flagfall.tasks.vgdl.engine.cycle import advance, fork, start
 from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
 from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
-from flagfall.tasks.vgdl.game_files import game_ids, game_path
-from flagfall.tasks.vgdl.language.errors import GameError
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.language.values import GameError
 from flagfall.tasks.vgdl.rendering.painter import Painter
+from flagfall.tasks.vgdl.task_id import game_ids, game_path
 from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesView
+from flagfall.tasks.vgdl.views.planes import PlanesView, TextView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
-from flagfall.tasks.vgdl.views.text import TextView
 from tests.tasks.vgdl.mutants import mutant
 from tests.tasks.vgdl.plain_collisions import plain_advance
 
@@ -80,7 +78,7 @@ def copy(play: Play) -> None:
     assert state_key(play) == key
 
 
-@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.errors.CutShortWarning")
+@pytest.mark.filterwarnings("ignore::flagfall.tasks.vgdl.language.values.CutShortWarning")
 @pytest.mark.parametrize("batch", range(8))
 def test_whatever_is_damaged_is_refused_or_played(batch: int) -> None:
     for seed in range(batch * MUTANTS, (batch + 1) * MUTANTS):

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, msgpack_decoder, msgpack_encoder
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.views.cell_positions import cells_at
-from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.state_observation import Observation, StateObservation
+from flagfall.tasks.vgdl.views.cells import cells_at
+from flagfall.tasks.vgdl.views.observer import Observation, Observer, StateObservation
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, played, public_play, zoo
 
 LISTS = {

@@ -5,7 +5,7 @@ from collections import deque
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.tasks.vgdl.engine.state.pathfinder import Cell, PathFinder
+from flagfall.tasks.vgdl.engine.state.grid import Cell, PathFinder
 
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 

@@ -8,8 +8,7 @@ import pytest
 
 from examples.vgdl_search import best_first, greedy, situation, tree_search
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.engine.serialization import state_key
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game

@@ -3,14 +3,12 @@
 import pytest
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.engine.cycle import LAST_TICK
-from flagfall.tasks.vgdl.engine.lifecycle import fork, start
-from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
+from flagfall.tasks.vgdl.engine.cycle import LAST_TICK, fork, start
+from flagfall.tasks.vgdl.engine.serialization import changes, dump, load, snapshot, state_key
+from flagfall.tasks.vgdl.engine.state.game import MAX_WORK
 from flagfall.tasks.vgdl.engine.state.play import MAX_SPRITES
-from flagfall.tasks.vgdl.engine.state.work_limit import MAX_WORK
-from flagfall.tasks.vgdl.engine.trace_snapshot import changes, snapshot
-from flagfall.tasks.vgdl.language.errors import GameError
 from flagfall.tasks.vgdl.language.level_parser import read_level
+from flagfall.tasks.vgdl.language.values import GameError
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 
 WALKER = "avatar > MovingAvatar\nwall > Immovable"

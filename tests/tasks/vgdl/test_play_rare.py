@@ -2,10 +2,9 @@
 
 import pytest
 
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import fork
+from flagfall.tasks.vgdl.engine.cycle import advance, fork
 from flagfall.tasks.vgdl.engine.serialization import dump, load, state_key
-from flagfall.tasks.vgdl.language.errors import GameError
+from flagfall.tasks.vgdl.language.values import GameError
 from flagfall.tasks.vgdl.views.observer import Observer
 from tests.tasks.vgdl.small_games import begin, compiled, places, run
 

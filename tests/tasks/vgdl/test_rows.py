@@ -6,24 +6,22 @@ import sys
 import attrs
 import pytest
 
+from flagfall.tasks.vgdl.engine.behaviour import ACTS, MAKERS, UPDATES, effect
 from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.effects.behaviour import MAKERS, effect
-from flagfall.tasks.vgdl.engine.sprites.behaviour import ACTS, UPDATES
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-from flagfall.tasks.vgdl.language.effect_schema import EFFECTS, TERMINATIONS
 from flagfall.tasks.vgdl.language.schema import Changes, EffectSchema, Needs
-from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.tables import EFFECTS, SPRITE_CLASSES, TERMINATIONS
 from tests.tasks.vgdl.small_games import begin, places, run
 
-EFFECT_ROW = "from flagfall.tasks.vgdl.language.effect_schema import EFFECTS as T; T['dance'] = T['align']"
+EFFECT_ROW = "from flagfall.tasks.vgdl.language.tables import EFFECTS as T; T['dance'] = T['align']"
 SPRITE_ROW = (
-    "import attrs; from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES as T;"
+    "import attrs; from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES as T;"
     "T['Dancer'] = attrs.evolve(T['{base}'], name='Dancer', behaviour='dance')"
 )
 TERMINATION_ROW = (
-    "from flagfall.tasks.vgdl.language.effect_schema import TERMINATIONS as T; T['Dance'] = T['Timeout']"
+    "from flagfall.tasks.vgdl.language.tables import TERMINATIONS as T; T['Dance'] = T['Timeout']"
 )
-BEHAVIOUR = "from flagfall.tasks.vgdl.engine.effects.behaviour import effect; effect('dance')(max)"
+BEHAVIOUR = "from flagfall.tasks.vgdl.engine.behaviour import effect; effect('dance')(max)"
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 import pytest
 
 from flagfall.tasks.vgdl.definition import Value
-from flagfall.tasks.vgdl.language.effect_schema import EFFECTS, TERMINATIONS, TIMED
 from flagfall.tasks.vgdl.language.schema import Parameter, inherit, number, whole
-from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.tables import EFFECTS, SPRITE_CLASSES, TERMINATIONS, TIMED
 from flagfall.tasks.vgdl.language.values import NO_SCORE, ValueKind, fit
 
 TYPES = {

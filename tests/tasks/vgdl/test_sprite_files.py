@@ -11,13 +11,12 @@ from PIL import Image
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
-from flagfall.tasks.vgdl.rendering import sprite_files
+from flagfall.tasks.vgdl.rendering import tile_set
 from flagfall.tasks.vgdl.rendering.painter import Painter
-from flagfall.tasks.vgdl.rendering.sprite_files import (
+from flagfall.tasks.vgdl.rendering.tile_set import (
     MAX_FILE_BYTES,
     MAX_SIDE_PIXELS,
     MissingSpriteWarning,
@@ -161,7 +160,7 @@ def test_what_is_no_small_png_is_refused(tmp_path):
 
 
 def test_images_that_are_too_large_together_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(sprite_files, "MAX_TOTAL_BYTES", 5 * 24 * 24 * 4 - 1)
+    monkeypatch.setattr(tile_set, "MAX_TOTAL_BYTES", 5 * 24 * 24 * 4 - 1)
     save(tmp_path / "set/stone.png", RED)
     heroes(tmp_path)
     with pytest.raises(UsageError, match="the images of g take more than 11519 bytes"):

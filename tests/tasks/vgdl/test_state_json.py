@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from flagfall.gvgai.protocol.state_encoder import StateLines
-from flagfall.tasks.vgdl.views.observer import Observer
+from flagfall.gvgai.states import StateLines
+from flagfall.tasks.vgdl.views.observer import Observation, Observer, StateObservation
 from flagfall.tasks.vgdl.views.state_json import StateWriter, java_double
-from flagfall.tasks.vgdl.views.state_observation import Observation, StateObservation
 from tests.tasks.vgdl.zoo import played, zoo
 
 FIELDS = [

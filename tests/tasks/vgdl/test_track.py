@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from flagfall.errors import UsageError
-from flagfall.kernel.seeding import derive_seed
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.vgdl.learning_track import END_OF_ROUND, RULES, Track, TrackRules

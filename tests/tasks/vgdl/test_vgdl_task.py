@@ -12,12 +12,11 @@ from flagfall.cli import main
 from flagfall.errors import UsageError
 from flagfall.playing import run
 from flagfall.tasks.catalog import make_task, task_ids
-from flagfall.tasks.vgdl.game_files import game_ids
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
 from flagfall.tasks.vgdl.task import ACTION_NAMES, VgdlTask
-from flagfall.tasks.vgdl.task_id import OBSERVATIONS, TaskId
-from flagfall.tasks.vgdl.views.state_observation import StateObservation
+from flagfall.tasks.vgdl.task_id import OBSERVATIONS, TaskId, game_ids
+from flagfall.tasks.vgdl.views.observer import StateObservation
 from flagfall.testing import check_task
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, ZOO, ZOO_LEVEL
 

@@ -14,23 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tasks.vgdl.actions import ACTIONS
+from flagfall.tasks.vgdl.definition import ACTIONS
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance, remove_dead
-from flagfall.tasks.vgdl.engine.lifecycle import fork, start
+from flagfall.tasks.vgdl.engine.cycle import advance, fork, remove_dead, start
 from flagfall.tasks.vgdl.engine.serialization import dump, load
 from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
-from flagfall.tasks.vgdl.game_files import game_ids, game_path
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
 from flagfall.tasks.vgdl.rendering import cell_pictures
 from flagfall.tasks.vgdl.rendering.icons import load_icons
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
-from flagfall.tasks.vgdl.views import cell_members
-from flagfall.tasks.vgdl.views.cell_members import CellMembers
-from flagfall.tasks.vgdl.views.first_moment import first_moment
+from flagfall.tasks.vgdl.task_id import game_ids, game_path
+from flagfall.tasks.vgdl.views import cells as cell_members
+from flagfall.tasks.vgdl.views.cells import CellMembers, first_moment
 from flagfall.tasks.vgdl.views.observer import Observer
 from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView
 from flagfall.tasks.vgdl.views.state_json import StateWriter
@@ -153,7 +151,7 @@ def test_a_play_with_other_sprites_shares_no_first_observation() -> None:
 
 
 def test_what_is_kept_of_first_moments_is_bounded(monkeypatch) -> None:
-    monkeypatch.setattr("flagfall.tasks.vgdl.views.first_moment.MAX_PARTS", 2)
+    monkeypatch.setattr("flagfall.tasks.vgdl.views.cells.MAX_PARTS", 2)
     play = zoo(0)
     for block in (4, 5, 6):
         Painter(play, block).paint()

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import read_game
 from flagfall.tasks.vgdl.language.level_parser import read_level
@@ -18,8 +17,7 @@ from flagfall.tasks.vgdl.rendering.icons import load_icons
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet, choose_drawing
 from flagfall.tasks.vgdl.views.observer import Observer
-from flagfall.tasks.vgdl.views.planes import PlanesView
-from flagfall.tasks.vgdl.views.text import TextView, characters
+from flagfall.tasks.vgdl.views.planes import PlanesView, TextView, characters
 from tests.tasks.vgdl.small_games import begin, compiled
 from tests.tasks.vgdl.zoo import PUBLIC_GAMES, ZOO, played, public_play, zoo
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
-from flagfall.tasks.vgdl.game_files import LEVELS, game_ids, game_path, level_path
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
+from flagfall.tasks.vgdl.task_id import LEVELS, game_ids, game_path, level_path
 from tests.tasks.vgdl.find_wins import ACTIONS, BLOCK, SEED, WINS
 
 WON = 1

@@ -7,8 +7,7 @@ from pathlib import Path
 from random import Random
 
 from flagfall.tasks.vgdl.engine.compiler import compile_game
-from flagfall.tasks.vgdl.engine.cycle import advance
-from flagfall.tasks.vgdl.engine.lifecycle import start
+from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import load_game, read_game
 from flagfall.tasks.vgdl.language.level_parser import load_level, read_level

@@ -1,4 +1,4 @@
-"""Requests to an endpoint with OpenAI's chat completions: one request, and every way in which it may fail.
+"""Requests to an endpoint with OpenAI's chat completions, and the options of a language model.
 
 The key is sent to the endpoint only: it is in no text, log, traceback or journal. Nor is the text of an
 endpoint's refusal, which might repeat the key; in an answer the key is replaced.
@@ -6,26 +6,185 @@ endpoint's refusal, which might repeat the key; in an answer the key is replaced
 
 from __future__ import annotations
 
-__all__ = ["Completion", "EndpointError", "Failure", "ModelClient", "read_completion"]
-
+import os
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import attrs
 import msgspec
 import trio
 
-from flagfall.agents.samples.llm.answers import AnswerForm
-from flagfall.agents.samples.llm.options import Endpoint, ModelOptions
-from flagfall.errors import AgentFault, FlagfallError, UsageError
+from flagfall.agents.samples.llm.conversation import AnswerForm
+from flagfall.errors import AgentFault, FlagfallError, UsageError, suggest
 
 if TYPE_CHECKING:
     import httpx
 
+
+URL: Final = "FLAGFALL_LLM_URL"
+KEY: Final = "FLAGFALL_LLM_KEY"
+MODEL: Final = "FLAGFALL_LLM_MODEL"
+
+VARIABLES: Final = (URL, MODEL, KEY)
+"""The environment variables of the agent."""
+
+MAX_MEMORY: Final = 1_000
+MAX_LISTEN: Final = 10_000
+MAX_TOKENS: Final = 100_000
+MAX_TEMPERATURE: Final = 2.0
+"""Upper limit of OpenAI's API."""
+
+MAX_SYSTEM_CHARS: Final = 8_000
+"""Longest system prompt; it is sent with every request."""
+
+
+@attrs.frozen
+class Endpoint:
+    """Address of a model.
+
+    Attributes:
+        url: up to and with the version, such as `http://127.0.0.1:8000/v1`.
+        key: the bearer token, empty for none. Sent to this endpoint only.
+
+    Raises:
+        UsageError: there is no address, or the key has invalid characters.
+    """
+
+    url: str = attrs.field(repr=False)  # it may have a password in it
+    model: str = ""
+    key: str = attrs.field(default="", repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise UsageError(
+                f"a language model needs an address: set {URL}, such as http://127.0.0.1:8000/v1"
+            )
+        if not (self.key.isascii() and self.key.isprintable()) or " " in self.key:
+            raise UsageError(f"{KEY} has characters that no key has")
+
+    @classmethod
+    def from_env(cls, url: str | None, model: str | None, key: str | None) -> Endpoint:
+        """Return the endpoint of the arguments, or for `None` of the environment variables.
+
+        Args:
+            url: see `Endpoint`.
+            model: see `Endpoint`.
+            key: see `Endpoint`.
+        """
+        env = os.environ
+        return cls(
+            (env.get(URL, "") if url is None else url).strip().rstrip("/"),
+            (env.get(MODEL, "") if model is None else model).strip(),
+            (env.get(KEY, "") if key is None else key).strip(),
+        )
+
+
+@attrs.frozen
+class ModelOptions:
+    """Options of the agent; in its text `llm?temperature=0.2&max_tokens=50`.
+
+    Attributes:
+        url: address of the endpoint, without a password; by default from the environment.
+        model: name of the model; by default from the environment.
+        temperature: 0 to 2; `default` leaves it to the endpoint.
+        max_tokens: most tokens of an answer.
+        system: system prompt; by default one that describes the form of answers.
+        memory: most exchanges of question and answer that are sent along; at most
+            `flagfall.agents.samples.llm.conversation.MAX_CHARS` characters.
+        format: the form of answers that is requested from the endpoint: `schema` (structured output by a
+            JSON Schema), `tools` (a call of a function), `json` (a JSON object), `text` (nothing is
+            requested), or `auto`: `schema`, and `text` if the endpoint refuses that.
+        on_failure: after a turn for which the endpoint gave no answer: `nil` plays on, with the NIL action;
+            `end` ends the match for this agent.
+        listen: in byte tasks: most bytes that are heard before the model is asked, pause or not.
+    """
+
+    url: str | None = None
+    model: str | None = None
+    temperature: float | Literal["default"] = 0
+    max_tokens: int = 200
+    system: str = ""
+    memory: int = 8
+    format: Literal["auto", "schema", "tools", "json", "text"] = "auto"
+    on_failure: Literal["nil", "end"] = "nil"
+    listen: int = 80
+
+    @classmethod
+    def parse(cls, options: Mapping[str, Any]) -> ModelOptions:
+        """Return the options of a text.
+
+        Args:
+            options: values by name, see `flagfall.texts`.
+
+        Raises:
+            UsageError: an option is unknown or has an invalid value.
+        """
+        known = [field.name for field in attrs.fields(cls)]
+        for name in options:
+            if name == "key":
+                raise UsageError(f"llm: a key is given by {KEY} only: texts of agents stand in records")
+            if name not in known:
+                raise UsageError(f"llm: unknown option {name!r}{suggest(name, known)}")
+        made = cls(**options)
+        for name, wanted in made._problems():
+            raise UsageError(f"llm: {name}={getattr(made, name)!r}: write {wanted}")
+        return made
+
+    def _problems(self) -> list[tuple[str, str]]:
+        """Return the names of invalid options, and what they may be."""
+        rules = {
+            "url": (_is_plain_url(self.url), "an address such as http://127.0.0.1:8000/v1, no password"),
+            "model": (self.model is None or _is_text(self.model), "the name of a model"),
+            "temperature": (
+                self.temperature == "default" or _is_number(self.temperature, 0, MAX_TEMPERATURE),
+                f"a number from 0 to {MAX_TEMPERATURE:g}, or default",
+            ),
+            "max_tokens": (_is_whole(self.max_tokens, 1, MAX_TOKENS), f"a number from 1 to {MAX_TOKENS}"),
+            "system": (
+                _is_text(self.system) and len(self.system) <= MAX_SYSTEM_CHARS,
+                f"a text of at most {MAX_SYSTEM_CHARS} characters",
+            ),
+            "memory": (_is_whole(self.memory, 0, MAX_MEMORY), f"a number from 0 to {MAX_MEMORY}"),
+            "format": (
+                self.format in {"auto", "schema", "tools", "json", "text"},
+                "auto, schema, tools, json or text",
+            ),
+            "on_failure": (self.on_failure in {"nil", "end"}, "nil or end"),
+            "listen": (_is_whole(self.listen, 1, MAX_LISTEN), f"a number from 1 to {MAX_LISTEN}"),
+        }
+        return [(name, wanted) for name, (fits, wanted) in rules.items() if not fits]
+
+
+def _is_plain_url(url: object) -> bool:
+    if url is None:
+        return True
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        return False
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return "@" not in parts.netloc
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return type(value) in {int, float} and least <= value <= most
+
+
 MAX_ANSWER_BYTES: Final = 256 * 1024
 """Maximum size of a response that is read."""
 
-MAX_TOKENS: Final = 10**9
+MAX_COUNTED_TOKENS: Final = 10**9
 """Larger counts of tokens are not believed."""
 
 MAX_RETRY_DIGITS: Final = 5
@@ -48,11 +207,7 @@ _FUNCTION: Final = "answer"
 
 
 class EndpointError(AgentFault):
-    """The endpoint fails for good, or has failed and the match is to end then; the agent has crashed.
-
-    Args:
-        what: one line about the failure.
-    """
+    """The endpoint fails for good, or has failed and the match is to end then; the agent has crashed."""
 
     def __init__(self, what: str) -> None:
         super().__init__("crashed", what)
@@ -87,7 +242,6 @@ class Completion:
     Attributes:
         text: the content of the message, or the arguments of its call.
         prompt_tokens: tokens of the request, as the endpoint counts; 0 if it does not.
-        answer_tokens: tokens of the answer.
     """
 
     text: str
@@ -120,9 +274,6 @@ class _Response(msgspec.Struct):
 def read_completion(body: bytes) -> Completion:
     """Return the answer in the body of a response.
 
-    Args:
-        body: JSON.
-
     Raises:
         Failure: there is none.
     """
@@ -141,20 +292,18 @@ def read_completion(body: bytes) -> Completion:
 
 def _tokens(usage: Any, name: str) -> int:
     count = usage.get(name) if isinstance(usage, dict) else 0
-    return count if type(count) is int and 0 <= count <= MAX_TOKENS else 0
+    return count if type(count) is int and 0 <= count <= MAX_COUNTED_TOKENS else 0
 
 
 class ModelClient:
     """Connection to one endpoint.
 
     Args:
-        endpoint: its address.
         options: what is requested.
 
     Attributes:
         in_flight: a request was sent, and its response is not complete.
         seconds: duration of all requests since `begin_turn`.
-        requests: their number.
     """
 
     def __init__(self, endpoint: Endpoint, options: ModelOptions) -> None:
@@ -182,10 +331,6 @@ class ModelClient:
 
     async def ask(self, messages: list[dict[str, str]], form: AnswerForm) -> Completion:
         """Send one request, or a second one if the endpoint does not know the form of answers.
-
-        Args:
-            messages: the conversation.
-            form: the form of the answer.
 
         Raises:
             Failure: there is no answer.

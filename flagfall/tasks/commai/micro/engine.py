@@ -13,8 +13,6 @@ Rule 4: the time runs out only in silence, and the result is `False`. The byte r
 
 from __future__ import annotations
 
-__all__ = ["MAX_DRAWN", "RULES", "MicroRow", "MicroTask", "SourceFactory"]
-
 import inspect
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
@@ -25,10 +23,98 @@ import attrs
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
-from flagfall.tasks.commai.micro.limits import DEFAULT_RULES, MicroRules, Progress
 from flagfall.tasks.commai.micro.questions import QuestionSource
-from flagfall.tasks.commai.vocabulary import Vocabulary, default_vocabulary
-from flagfall.tasks.rule_revisions import ROUND1, revision_of, unknown_revision
+from flagfall.tasks.commai.words import Vocabulary, default_vocabulary
+from flagfall.tasks.task import ROUND1, revision_of, unknown_revision
+
+# End of an instance of a micro-task: the streak to reach, and the limits on the number of questions.
+#
+# The rules and figures are those of round 1 of the General AI Challenge. A learner succeeds by a streak of
+# right answers. As soon as it should know the answers, the streak has a soft limit of questions; after that
+# it fails, at the latest at the hard limit.
+
+REQUIRED: Final = 10
+"""Rewards in a row that solve an instance."""
+
+SUCCESS_TOLERANCE: Final = 4.0
+"""The soft limit allows `REQUIRED` more questions, plus this many times that number."""
+
+FAILED_TASK_TOLERANCE: Final = 1.0
+"""The hard limit is the number of questions at the soft limit, plus this many times that number."""
+
+MAX_TIME: Final = 10_000
+"""Time limit in steps; an instance fails at the first silence after it."""
+
+
+@attrs.frozen
+class MicroRules:
+    """The constants of one task.
+
+    Attributes:
+        required: rewards in a row that solve an instance.
+        success_tolerance: see `SUCCESS_TOLERANCE`.
+        failed_task_tolerance: see `FAILED_TASK_TOLERANCE`; some sentence tasks allow 2.0.
+        max_time: see `MAX_TIME`, in steps.
+    """
+
+    required: int = REQUIRED
+    success_tolerance: float = SUCCESS_TOLERANCE
+    failed_task_tolerance: float = FAILED_TASK_TOLERANCE
+    max_time: int = MAX_TIME
+
+
+DEFAULT_RULES: Final = MicroRules()
+LENIENT_RULES: Final = MicroRules(failed_task_tolerance=2.0)
+
+
+@attrs.define(eq=False)
+class Progress:
+    """The state of the limits in one instance.
+
+    Attributes:
+        asked: number of questions answered, rightly or wrongly.
+        streak: number of rewards since the last punishment.
+        soft_limit: the last question at which success counts; `None` until the learner should know.
+        hard_limit: the last possible question; `None` before the soft limit is passed.
+    """
+
+    rules: MicroRules = DEFAULT_RULES
+    asked: int = 0
+    streak: int = 0
+    soft_limit: float | None = None
+    hard_limit: float | None = None
+
+    def answered(self, reward: float, should_know: bool) -> bool | None:
+        """Count one question.
+
+        Args:
+            reward: the reward of the answer; 0 leaves the streak unchanged.
+            should_know: whether the learner has seen everything it needs for right answers.
+
+        Returns:
+            the result, if the instance ends with this question; else `None`.
+        """
+        self.asked += 1
+        if reward > 0:
+            self.streak += 1
+            if self.streak >= self.rules.required:
+                return self.soft_limit is None or self.asked <= self.soft_limit
+        elif reward < 0:
+            self.streak = 0
+        return self._over_limit(should_know)
+
+    def _over_limit(self, should_know: bool) -> bool | None:
+        """Update the limits; return `False` beyond the hard one, else `None`."""
+        if self.soft_limit is None:
+            if not should_know:
+                return None
+            self.soft_limit = self.asked + self.rules.required * (1 + self.rules.success_tolerance)
+        if self.hard_limit is None:
+            if self.asked <= self.soft_limit:
+                return None
+            self.hard_limit = self.asked * (1 + self.rules.failed_task_tolerance)
+        return False if self.asked > self.hard_limit else None
+
 
 SourceFactory: TypeAlias = Callable[[Random], QuestionSource]
 """Makes the questions of one instance; everything random in them comes from the argument."""
@@ -48,7 +134,6 @@ class MicroTask(ByteTask):
 
     Attributes:
         id: the name of the task, such as `micro5.18`.
-        rules: the constants of the task.
         fixes: repair the quirks of the original that `docs/round1.md` lists (Q10, Q15); read at each reset.
         source: the questions of the current instance.
         progress: the state of the limits in the current instance.
@@ -164,7 +249,6 @@ class MicroRow:
             numbers; or a class, called with the words once for each task.
         settings: the least and the greatest value of each setting of the questions, `None` for no limit; the
             arguments of `source` by keyword, all of them.
-        rules: the constants of the task.
         has_words: the questions have words of a vocabulary.
 
     Raises:
@@ -202,7 +286,6 @@ class MicroRow:
         """Return a new task.
 
         Args:
-            task_id: its id.
             words: the vocabulary; `None` for the one shipped with flagfall.
             fixes: see `MicroTask`.
             settings: settings of the questions and fields of `MicroRules` that differ from the default.

@@ -6,21 +6,6 @@ A source draws questions, judges answers and tracks what the learner could know.
 
 from __future__ import annotations
 
-__all__ = [
-    "RIGHT",
-    "WRONG",
-    "AnswerVerdict",
-    "Feedback",
-    "Knowledge",
-    "OptionsLeft",
-    "Patience",
-    "QuestionSource",
-    "TableQuestions",
-    "in_blocks",
-    "one_by_one",
-    "uniformly",
-]
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -34,7 +19,6 @@ class AnswerVerdict(NamedTuple):
 
     Attributes:
         correct: whether the answer was right.
-        reward: the reward for it.
     """
 
     correct: bool
@@ -100,8 +84,6 @@ class TableQuestions(QuestionSource):
 
     Attributes:
         answers: the right answer to every key.
-        key: the key of the current question.
-        answer: the right answer to it.
     """
 
     def __init__(
@@ -155,12 +137,7 @@ class TableQuestions(QuestionSource):
 
 
 def uniformly(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield keys for ever, drawn uniformly and independently.
-
-    Args:
-        rng: the source of the draws.
-        keys: the keys.
-    """
+    """Yield keys for ever, drawn uniformly and independently."""
     # The draws of `rng.choice`, without its two calls a draw.
     count, random_bits = len(keys), rng.getrandbits
     bits = count.bit_length()
@@ -176,7 +153,6 @@ def in_blocks(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
 
     Args:
         rng: the source of the order.
-        keys: the keys.
     """
     block = [key for key in keys for _ in keys]
     while True:
@@ -185,11 +161,7 @@ def in_blocks(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def one_by_one(characters: bytes) -> list[bytes]:
-    """Return the characters of a text as texts of length one.
-
-    Args:
-        characters: the text.
-    """
+    """Return the characters of a text as texts of length one."""
     return [characters[at : at + 1] for at in range(len(characters))]
 
 
@@ -223,7 +195,6 @@ class Patience:
     `wrong_answers` wrong answers.
 
     Args:
-        wrong_answers: number of wrong answers.
         telling: the keys whose right answer reveals the target.
     """
 

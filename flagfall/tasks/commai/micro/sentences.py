@@ -6,24 +6,6 @@ probabilities are those of round 1 of the General AI Challenge; `docs/round1.md`
 
 from __future__ import annotations
 
-__all__ = [
-    "CONFIRMING",
-    "CORRECTING",
-    "MAP_SIZE",
-    "SENTENCE_TASKS",
-    "SEQUENCES",
-    "SPELLING",
-    "Draw",
-    "Question",
-    "SentenceQuestions",
-    "Style",
-    "after_letter",
-    "edit_letters",
-    "operate",
-    "say_words",
-    "spell",
-]
-
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -34,10 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import attrs
 
-from flagfall.tasks.commai.micro.engine import MicroRow
-from flagfall.tasks.commai.micro.limits import LENIENT_RULES
+from flagfall.tasks.commai.micro.engine import LENIENT_RULES, MicroRow
 from flagfall.tasks.commai.micro.questions import RIGHT, WRONG, AnswerVerdict, QuestionSource
-from flagfall.tasks.commai.vocabulary import Vocabulary
+from flagfall.tasks.commai.words import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -70,7 +51,6 @@ class Question(NamedTuple):
     """One question.
 
     Attributes:
-        text: the text of the teacher.
         answer: a right answer with its dot; the only one unless there is `accepts`.
         accepts: returns whether an answer, which ends with its only dot, is right.
         hint: shown by the feedback instead of the answer.
@@ -128,12 +108,7 @@ class SentenceQuestions(QuestionSource):
     makes it wrong, unless the question only requires the answer to contain something.
 
     Args:
-        draw: draws a question.
-        style: the wording of the feedback.
         to_ask: texts that must have been asked before the learner should know.
-
-    Attributes:
-        question: the current question.
     """
 
     def __init__(self, draw: Callable[[], Question], style: Style, to_ask: Iterable[str] = ()) -> None:
@@ -164,11 +139,7 @@ class SentenceQuestions(QuestionSource):
         return RIGHT if right else WRONG
 
     def should_know(self, correct: bool) -> bool:  # noqa: ARG002 - only asking counts
-        """Return whether every text has been asked that the learner must have seen.
-
-        Args:
-            correct: not used.
-        """
+        """Return whether every text has been asked that the learner must have seen."""
         self._to_ask.discard(self.question.text)
         return not self._to_ask
 
@@ -215,11 +186,7 @@ def _spell_letter(rng: Random, _: Word) -> Question:
 
 
 def spell(_: Random, word: Word) -> Question:
-    """Draw a question of micro-task 9.2: a word, character by character, with the dot as one of them.
-
-    Args:
-        word: draws a word.
-    """
+    """Draw a question of micro-task 9.2: a word, character by character, with the dot as one of them."""
     spelt = f"{word()}."
     return Question(f"spell: {spelt}", " ".join(spelt))
 
@@ -234,7 +201,6 @@ def say_words(rng: Random, word: Word) -> Question:
 
     Args:
         rng: the source of everything random.
-        word: draws a word.
     """
     words = [word() for _ in range(rng.choice((2, 3)))]
     return Question(" ".join(f"say: {asked}" for asked in words) + ".", " ".join(words) + ".")

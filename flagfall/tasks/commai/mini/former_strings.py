@@ -1,15 +1,13 @@
 """Strings for descriptions as revision 2 of the rules of round 1 drew them, to verify its journals.
 
-`flagfall.tasks.commai.mini.description_strings` draws those of today.
+`flagfall.tasks.commai.mini.descriptions` draws those of today.
 """
 
 from __future__ import annotations
 
-__all__ = ["right_string", "wrong_string"]
-
 from typing import TYPE_CHECKING
 
-from flagfall.tasks.commai.mini.description_strings import (
+from flagfall.tasks.commai.mini.descriptions import (
     LONGEST_FILLER,
     MIXED_ATTEMPTS,
     SHORTEST_TO_DELETE_FROM,
@@ -103,7 +101,6 @@ class _Builder:
         If `anything` is allowed, the string may end within the run.
 
         Args:
-            run: the run.
             stops: runs at whose end to stop, if they cover all appended letters.
         """
         overlaps = [size for size in range(len(run)) if self._text.endswith(run[:size])]

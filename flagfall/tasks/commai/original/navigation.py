@@ -6,19 +6,16 @@ otherwise, the only failure is to be slow, which is announced and not judged, an
 
 from __future__ import annotations
 
-__all__ = ["NAVIGATION"]
-
 from collections.abc import Callable, Generator, Mapping
 from random import Random
 from types import MappingProxyType
 from typing import Final
 
 from flagfall.tasks.commai.byte_task import Script
-from flagfall.tasks.commai.conversation import Conversation
-from flagfall.tasks.commai.grid_world import DIRECTIONS, GridWorld
-from flagfall.tasks.commai.original.baskets import OBJECTS
-from flagfall.tasks.commai.original.task_specs import WorldTaskSpec
-from flagfall.tasks.commai.phrases import a, blame, number, number_forms, plural, praise, too_late
+from flagfall.tasks.commai.conversation import Conversation, WorldTaskSpec
+from flagfall.tasks.commai.original.objects import OBJECTS
+from flagfall.tasks.commai.words import a, blame, number, number_forms, plural, praise, too_late
+from flagfall.tasks.commai.world import DIRECTIONS, GridWorld
 
 _FARTHEST: Final = 10
 

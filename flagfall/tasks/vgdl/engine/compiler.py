@@ -2,21 +2,266 @@
 
 from __future__ import annotations
 
-__all__ = ["compile_game"]
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
-from collections.abc import Sequence
-from typing import Final
+from flagfall.tasks.vgdl.definition import (
+    EffectContext,
+    EffectRule,
+    GameDefinition,
+    SourcePosition,
+    SpriteType,
+)
+from flagfall.tasks.vgdl.engine.behaviour import ACTS, MAKERS, UPDATES
+from flagfall.tasks.vgdl.engine.effects import continuous, killing, resources
+from flagfall.tasks.vgdl.engine.effects import killing as position
+from flagfall.tasks.vgdl.engine.effects import resources as spawning
+from flagfall.tasks.vgdl.engine.effects import resources as timed
+from flagfall.tasks.vgdl.engine.rules import compile_termination, find_barriers
+from flagfall.tasks.vgdl.engine.sprites import avatars, npcs, passive
+from flagfall.tasks.vgdl.engine.sprites import avatars as avatars_continuous
+from flagfall.tasks.vgdl.engine.sprites import npcs as path_chasers
+from flagfall.tasks.vgdl.engine.sprites import passive as producers
+from flagfall.tasks.vgdl.engine.sprites import passive as walkers
+from flagfall.tasks.vgdl.engine.sprites.passive import age_and_move, fly_on
+from flagfall.tasks.vgdl.engine.state.game import (
+    Contact,
+    Contacts,
+    Effect,
+    EffectLine,
+    Game,
+    Pair,
+    Rule,
+    SideEffects,
+    TimerPlan,
+)
+from flagfall.tasks.vgdl.engine.state.play import Play, Update
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind, category_of
+from flagfall.tasks.vgdl.language.schema import Changes, Needs
+from flagfall.tasks.vgdl.language.tables import EFFECTS, PASSIVE, SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.values import NO_SCORE, NO_SCORE_MESSAGE, GameError
 
-from flagfall.tasks.vgdl.definition import EffectContext, EffectRule, GameDefinition
-from flagfall.tasks.vgdl.engine.effects.registry import compile_effect, find_side_effects, runs_in_batch
-from flagfall.tasks.vgdl.engine.rules.barriers import find_barriers
-from flagfall.tasks.vgdl.engine.rules.terminations import compile_termination
-from flagfall.tasks.vgdl.engine.sprites.registry import compile_kinds
-from flagfall.tasks.vgdl.engine.state.game import Game
-from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
-from flagfall.tasks.vgdl.engine.state.tables import Contact, Contacts, Effect, Pair, Rule
-from flagfall.tasks.vgdl.engine.state.timers import TimerPlan
-from flagfall.tasks.vgdl.language.effect_schema import EFFECTS
+EFFECT_MODULES = (continuous, killing, position, resources, spawning, timed)
+"""Modules with behaviours: importing them has filled `MAKERS`."""
+
+if MAKERS.keys() != EFFECTS.keys():
+    raise TypeError(
+        f"effects without a behaviour, or without a row: {sorted(MAKERS.keys() ^ EFFECTS.keys())}"
+    )
+
+
+def runs_in_batch(rule: EffectRule) -> bool:
+    """Return whether an effect is run once for all second sprites.
+
+    Args:
+        rule: line of the InteractionSet. If it asks for a batch of an effect that takes single sprites, the
+            original does nothing.
+    """
+    return bool(rule.parameters["inBatch"]) or (EFFECTS[rule.effect].batch and "inBatch" not in rule.written)
+
+
+def find_side_effects(definition: GameDefinition) -> SideEffects:
+    """Return the types whose sprites the effects of a game can change."""
+    found = SideEffects()
+    for line in definition.rules:
+        for rule in (line, line.inner):
+            if rule is not None:
+                _add_side_effects(definition, rule, found)
+    return found
+
+
+def _add_side_effects(definition: GameDefinition, rule: EffectRule, found: SideEffects) -> None:
+    types = definition.types
+    changes = EFFECTS[rule.effect].changes
+    stype = rule.parameters.get("stype")
+    named = types[stype].subtypes if isinstance(stype, int) else ()
+    if Changes.FIRST in changes:
+        found.changed.update(types[rule.first].subtypes)
+    if Changes.SECOND in changes:
+        found.changed.update(*(types[second].subtypes for second in rule.seconds))
+    if Changes.STYPE in changes:
+        found.changed.update(named)
+    if Changes.STYPE_SPEED in changes:
+        found.sped.update(named)
+    if Changes.STYPE_ORIENTATION in changes:
+        found.turned.update(named)
+
+
+def compile_effect(rule: EffectRule, game: Game) -> Effect:
+    """Return a line of the InteractionSet as a function; it also adds to the counters of the game.
+
+    Args:
+        game: being compiled; flags and timers are added to it.
+
+    Raises:
+        GameError: the effect cannot work in this game.
+    """
+    effect = _compile_scoring(rule, game)
+    scores = (rule.parameters["scoreChange"], rule.parameters.get("scoreChangeIfKilled"))
+    if NO_SCORE in scores and rule.context is not EffectContext.TIME:
+        return _with_score_message(effect)
+    return effect
+
+
+def _compile_scoring(rule: EffectRule, game: Game) -> Effect:
+    """Do as `compile_effect`, but leave it to the caller to handle scores that are not integers."""
+    schema = EFFECTS[rule.effect]
+    parameters: Any = rule.parameters
+    inner = None if rule.inner is None else _compile_inner(rule.inner, game)
+    effect = MAKERS[rule.effect](EffectLine(parameters["scoreChange"], parameters, inner), game)
+    counter = parameters["counter"]
+    if any(counter) and not schema.counts_itself:
+        effect = _with_counter(effect, counter)
+    if rule.context is not EffectContext.PAIR and schema.needs is Needs.BOTH:
+        return _lacking_sprites(rule)
+    if schema.batch and "inBatch" in rule.written and not rule.parameters["inBatch"]:
+        return lambda play, first, second: effect(play, first, (second,))
+    return effect
+
+
+def _compile_inner(rule: EffectRule, game: Game) -> Effect:
+    """Return an effect that will run without any sprite."""
+    if EFFECTS[rule.effect].needs is not Needs.NOTHING:
+        return _lacking_sprites(rule)
+    return _compile_scoring(rule, game)
+
+
+def _lacking_sprites(rule: EffectRule) -> Effect:
+    """Return an effect that logs that its sprites are missing; its score is added all the same."""
+    score: Any = rule.parameters["scoreChange"]
+    message = f"{rule.effect} lacks the sprites that it needs"
+
+    def run(play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
+        play.warn(message)
+        return int(score)
+
+    return run
+
+
+def _with_score_message(effect: Effect) -> Effect:
+    """Return an effect that logs a message each time when a score that is not an integer would be added."""
+
+    def run(play: Play, first: Sprite | None, second: Any) -> int:
+        gain = effect(play, first, second)
+        if gain < NO_SCORE:
+            return gain
+        play.warn(NO_SCORE_MESSAGE)
+        return 0
+
+    return run
+
+
+def _with_counter(effect: Effect, counter: tuple[int, ...]) -> Effect:
+    """Return an effect that also adds to the game's counters."""
+
+    def run(play: Play, first: Sprite | None, second: Sprite | None) -> int:
+        play.add_counts(counter)
+        return effect(play, first, second)
+
+    return run
+
+
+SPRITE_MODULES = (avatars, avatars_continuous, npcs, passive, path_chasers, producers, walkers)
+"""Modules with behaviours: importing them has filled `ACTS` and `UPDATES`."""
+
+for _row in SPRITE_CLASSES.values():
+    if _row.behaviour not in (ACTS if _row.is_avatar else {PASSIVE, *UPDATES}):
+        raise TypeError(
+            f"the sprite class {_row.name} has no behaviour: {_row.behaviour!r} is not registered"
+        )
+
+MAX_CELLS_A_SIDE: Final = 64
+"""Size limit of a sprite. The largest one of the public games has 4."""
+
+
+def compile_kinds(definition: GameDefinition, side_effects: SideEffects) -> tuple[SpriteKind, ...]:
+    """Return the traits of all types of a game.
+
+    Args:
+        side_effects: types whose sprites its effects can change.
+
+    Raises:
+        GameError: a sprite is too large.
+    """
+    for sprite_type in definition.types:
+        _check_size(definition, sprite_type)
+    kinds = tuple(_kind(definition, sprite_type, side_effects.turned) for sprite_type in definition.types)
+    ranks = {type_id: rank for rank, type_id in enumerate(reversed(definition.order))}
+    for kind, sprite_type in zip(kinds, definition.types, strict=True):
+        if sprite_type.kind is None:
+            continue
+        behaviour = SPRITE_CLASSES[sprite_type.kind].behaviour
+        if kind.is_avatar:
+            kind.act = ACTS[behaviour](kind)
+        else:
+            kind.rank = ranks.get(kind.id)
+            kind.update = _update(kind, behaviour, sped=kind.id in side_effects.sped)
+            kind.fixed = kind.update is None and kind.id not in side_effects.changed
+    return kinds
+
+
+def _check_size(definition: GameDefinition, sprite_type: SpriteType) -> None:
+    """Reject sprites as large as levels."""
+    place = sprite_type.place or SourcePosition(definition.name, 1)
+    for key, value in sprite_type.parameters.items():
+        if key in {"wMult", "hMult"} and isinstance(value, int | float) and value > MAX_CELLS_A_SIDE:
+            raise GameError(
+                place, f"{key} of {sprite_type.name!r} is {value}; {MAX_CELLS_A_SIDE} is the most"
+            )
+
+
+def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collection[int]) -> SpriteKind:
+    parameters: Mapping[str, Any] = sprite_type.parameters
+    row = SPRITE_CLASSES.get(sprite_type.kind or "")
+    is_avatar = row is not None and row.is_avatar
+    moves_passively = not (parameters.get("is_static", False) or parameters.get("only_active", False))
+    continuous = parameters.get("physicstype", 0) != 0
+    oriented = parameters.get("is_oriented", False) or parameters.get("orientation", (0, 0)) != (0, 0)
+    return SpriteKind(
+        id=sprite_type.id,
+        name=sprite_type.name,
+        parameters=parameters,
+        is_avatar=is_avatar,
+        category=category_of(parameters, is_avatar=is_avatar),
+        subtypes=sprite_type.subtypes,
+        singletons=tuple(
+            definition.types[above].subtypes
+            for above in sprite_type.path
+            if definition.types[above].singleton
+        ),
+        stationary=parameters.get("stationary", False),
+        passive=moves_passively,
+        is_npc=bool(parameters.get("is_npc")),
+        senses_ground=row is not None and row.senses_ground,
+        drifts=moves_passively and (continuous or oriented or sprite_type.id in turned),
+        turns_first=parameters.get("rotateInPlace", False),
+        continuous=continuous,
+        actions=() if row is None else row.actions,
+        products=_products(parameters, "" if row is None else row.products),
+        unknown=sprite_type.unknown,
+    )
+
+
+def _products(parameters: Mapping[str, Any], key: str) -> tuple[int, ...]:
+    """Return the types that a parameter names: one or several."""
+    named = parameters.get(key)
+    if isinstance(named, tuple):
+        return named
+    return (named,) if isinstance(named, int) else ()
+
+
+def _update(kind: SpriteKind, behaviour: str, *, sped: bool) -> Update | None:
+    """Return the update of a type; `None` if it can never have an effect."""
+    if behaviour != PASSIVE:
+        return UPDATES[behaviour](kind)
+    parameters = kind.parameters
+    mortal = parameters["timeToLive"] >= 0
+    if not kind.passive:
+        return age_and_move if mortal else None
+    if mortal or kind.continuous:
+        return age_and_move
+    return fly_on if kind.drifts and (sped or parameters["speed"]) else None
+
 
 _OTHERS: Final = 0
 _GATHERINGS: Final = 1
@@ -25,9 +270,6 @@ _GATHERINGS: Final = 1
 
 def compile_game(definition: GameDefinition) -> Game:
     """Return a game, ready to be played any number of times.
-
-    Args:
-        definition: as read.
 
     Raises:
         GameError: a sprite is too large, or an effect cannot work in this game.

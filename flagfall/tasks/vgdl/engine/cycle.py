@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["LAST_TICK", "advance", "begin", "begin_cycle", "end_cycle", "remove_dead", "update"]
-
 from typing import Final
 
-from flagfall.tasks.vgdl.actions import ESCAPE, NIL
-from flagfall.tasks.vgdl.definition import LevelDefinition, SourcePosition
-from flagfall.tasks.vgdl.engine.rules.collisions import collide, find_contacts
-from flagfall.tasks.vgdl.engine.rules.screen_edge import check_edges
-from flagfall.tasks.vgdl.engine.rules.terminations import judge
-from flagfall.tasks.vgdl.engine.rules.timers import run_timers
-from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.errors import UsageError
+from flagfall.tasks.vgdl.definition import ESCAPE, NIL, LevelDefinition, SourcePosition
+from flagfall.tasks.vgdl.engine.collisions import collide, find_contacts
+from flagfall.tasks.vgdl.engine.rules import check_edges, judge, run_timers
+from flagfall.tasks.vgdl.engine.state.game import MAX_MESSAGES, Game, PlayMemory, WorkLimit, WorkLimitExceeded
+from flagfall.tasks.vgdl.engine.state.grid import PathFinder
 from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
-from flagfall.tasks.vgdl.engine.state.pathfinder import PathFinder
-from flagfall.tasks.vgdl.engine.state.play import LOST, UPDATES_OVER, WON, Play
-from flagfall.tasks.vgdl.engine.state.play_memory import MAX_MESSAGES, PlayMemory
+from flagfall.tasks.vgdl.engine.state.play import LOST, PLAIN_FIELDS, UPDATES_OVER, WON, Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-from flagfall.tasks.vgdl.engine.state.work_limit import WorkLimitExceeded
-from flagfall.tasks.vgdl.language.errors import GameError
+from flagfall.tasks.vgdl.language.values import GameError
 
 LAST_TICK: Final = 2000
 """A play ends in this tick at the latest, and is lost if it is not won."""
@@ -32,9 +26,6 @@ def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory
     """Return a play before its first cycle.
 
     Args:
-        game: to be played.
-        level: the level of this game.
-        seed: the seed of its generator.
         block_size: pixels a cell.
         memory: the memory of an earlier play, or a new one.
 
@@ -99,8 +90,7 @@ def advance(play: Play, action: str) -> None:
     """Run one cycle of a play; do nothing if it is over.
 
     Args:
-        play: the play, which is changed.
-        action: the action of the avatar, such as `flagfall.tasks.vgdl.actions.LEFT`; any other one counts
+        action: the action of the avatar, such as `flagfall.tasks.vgdl.definition.LEFT`; any other one counts
             as `NIL`. `ESCAPE` ends the play without a winner, and so does a cycle that exceeds the work
             limit, with a message.
     """
@@ -134,11 +124,7 @@ def _break_off(play: Play, reason: str) -> None:
 
 
 def begin_cycle(play: Play) -> None:
-    """Make the current positions the last ones, except for idle sprites.
-
-    Args:
-        play: not over.
-    """
+    """Make the current positions the last ones, except for idle sprites."""
     play.tick += 1
     play.work.used = 0
     play.updating = -1
@@ -164,7 +150,6 @@ def update(play: Play, action: str) -> None:
     """Run the action of the avatar, then the updates of all types.
 
     Args:
-        play: in a cycle.
         action: see `advance`.
     """
     avatar = play.avatar
@@ -187,11 +172,7 @@ def update(play: Play, action: str) -> None:
 
 
 def remove_dead(play: Play) -> None:
-    """Remove all sprites that were killed in this cycle.
-
-    Args:
-        play: in a cycle.
-    """
+    """Remove all sprites that were killed in this cycle."""
     if play.shields:
         play.shields = set()
     if not play.kills:
@@ -216,11 +197,7 @@ def remove_dead(play: Play) -> None:
 
 
 def end_cycle(play: Play) -> None:
-    """Test whether the play is over, and who has won.
-
-    Args:
-        play: in a cycle.
-    """
+    """Test whether the play is over, and who has won."""
     if play.aborted:
         play.over = True
     else:
@@ -236,3 +213,101 @@ def end_cycle(play: Play) -> None:
         play.over = True
         if play.winner != WON:
             play.winner = LOST
+
+
+_LARGEST_SCREEN: Final = 800
+_SMALLEST_BLOCK: Final = 2
+
+_SHARED_FIELDS: Final = ("game", "level", "block_size", "width", "height", "screen", "paths", *PLAIN_FIELDS)
+"""Fields of a play whose values are immutable, or constant once the play has begun."""
+
+_MAX_OPENINGS: Final = 8
+"""Levels of a game whose first moment is kept; a public game has five."""
+
+
+def start(
+    game: Game,
+    level: LevelDefinition,
+    seed: int,
+    block_size: int | None = None,
+    memory: PlayMemory | None = None,
+) -> Play:
+    """Start a play.
+
+    Args:
+        seed: the seed of the one generator of all its draws.
+        block_size: pixels a cell, at least 1; `None` for the game's own, or the largest that fits the level
+            into 800 pixels. It matters, because speeds are truncated to whole pixels; the learning track
+            plays with 10.
+        memory: the memory of an earlier play that this one continues, as in the learning track; the play
+            changes it.
+
+    Raises:
+        UsageError: the block size is invalid.
+        GameError: the level needs too much work.
+    """
+    if block_size is None:
+        fitting = max(_SMALLEST_BLOCK, _LARGEST_SCREEN // max(level.width, level.height))
+        block_size = game.definition.square_size or fitting
+    if block_size < 1:
+        raise UsageError(f"a cell of {block_size} pixels: expected at least 1")
+    if memory is not None:
+        return begin(game, level, seed, block_size, memory)
+    play = fork(_opening(game, level, block_size))
+    play.random = JavaRandom(seed)
+    return play
+
+
+def _opening(game: Game, level: LevelDefinition, block_size: int) -> Play:
+    """Return a play of this level before its first cycle, to be forked; the last few are kept."""
+    for opening in game.openings:
+        if opening.level is level and opening.block_size == block_size:
+            assert isinstance(opening, Play)
+            return opening
+    opening = begin(game, level, 0, block_size, game.new_memory())
+    game.openings = [opening, *game.openings[: _MAX_OPENINGS - 1]]
+    return opening
+
+
+def fork(play: Play) -> Play:
+    """Return an independent play in the same state.
+
+    Sprites of fixed kinds never change once made, so both plays share them; one that dies is removed from the
+    groups and cells of its own play only. (One that took another sprite's place gets its last position in the
+    next cycle, equally in all plays and before it is read.)
+    """
+    new = Play.__new__(Play)
+    for name in _SHARED_FIELDS:
+        setattr(new, name, getattr(play, name))
+    new.random = play.random.copy()
+    new.memory = play.memory.copy()
+    new.work = WorkLimit()
+    new.counters = play.counters.copy()
+    new.templates = play.templates.copy()
+    copies: dict[Sprite, Sprite] = {}
+    new.groups = []
+    for kind, group in zip(play.game.kinds, play.groups, strict=True):
+        if kind.fixed or not group:
+            new.groups.append(group.copy())
+        else:
+            copied = [sprite.copy() for sprite in group]
+            copies.update(zip(group, copied, strict=True))
+            new.groups.append(copied)
+    _connect(play, new, copies)
+    return new
+
+
+def _connect(play: Play, new: Play, copies: dict[Sprite, Sprite]) -> None:
+    """Replace sprites by their copies in all references of a new play."""
+    get = copies.get
+    new.grid = play.grid.copy(copies, new.work)
+    for sprite in copies.values():
+        if sprite.target is not None:
+            sprite.target = get(sprite.target, sprite.target)
+    new.moved = {get(sprite, sprite) for sprite in play.moved}
+    new.touched = {get(sprite, sprite) for sprite in play.touched}
+    new.contacts = {get(sprite, sprite) for sprite in play.contacts}
+    new.idle = [get(sprite, sprite) for sprite in play.idle]
+    new.disabled = [get(sprite, sprite) for sprite in play.disabled]
+    new.avatar = None if play.avatar is None else get(play.avatar, play.avatar)
+    new.clear_cycle()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["dump", "load", "state_key"]
-
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.definition import LevelDefinition
-from flagfall.tasks.vgdl.engine.lifecycle import start
-from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.cycle import start
+from flagfall.tasks.vgdl.engine.state.game import Game, Timer
 from flagfall.tasks.vgdl.engine.state.play import PLAIN_FIELDS, Play
 from flagfall.tasks.vgdl.engine.state.sprite import NO_RESOURCES, Sprite
-from flagfall.tasks.vgdl.engine.state.timers import Timer
 
 _FORM: Final = "flagfall vgdl state 1"
 
@@ -24,11 +22,7 @@ _STORED: Final = tuple([name for name in Sprite.__slots__ if name not in _DERIVE
 
 
 def state_key(play: Play) -> tuple[Any, ...]:
-    """Return all state on which the future of a play depends, as a hashable value: equal keys, equal futures.
-
-    Args:
-        play: at any tick.
-    """
+    """Return all that the future of a play depends on, hashable: equal keys, equal futures."""
     memory = play.memory
     return (
         tuple([getattr(play, name) for name in PLAIN_FIELDS]),
@@ -64,11 +58,7 @@ def _frozen(sprite: Sprite) -> tuple[Any, ...]:
 
 
 def dump(play: Play) -> bytes:
-    """Return the whole state of a play as bytes, for `load`.
-
-    Args:
-        play: at any tick.
-    """
+    """Return the whole state of a play as bytes, for `load`."""
     memory = play.memory
     living = {sprite.id for group in play.groups for sprite in group}
     targets = [sprite.target for group in play.groups for sprite in group if sprite.target is not None]
@@ -114,7 +104,6 @@ def load(game: Game, data: bytes) -> Play:
     neither of which is stored.
 
     Args:
-        game: the game of the play.
         data: result of `dump`.
 
     Raises:
@@ -181,3 +170,72 @@ def _sprite(game: Game, row: list[Any]) -> Sprite:
     sprite.cells = ()
     sprite.products = tuple(sprite.products)
     return sprite
+
+
+Snapshot: TypeAlias = dict[str, Any]
+
+_DIGITS: Final = 4
+"""Decimals of positions, which are in cells."""
+
+
+class _Cells(dict[float, float]):
+    """Positions in cells, by position in pixels; sprites share rows and columns, and rounding is slow."""
+
+    def __init__(self, block_size: int) -> None:
+        super().__init__()
+        self._block_size = block_size
+
+    def __missing__(self, pixels: float) -> float:
+        self[pixels] = cells = round(pixels / self._block_size, _DIGITS)
+        return cells
+
+
+def snapshot(play: Play) -> Snapshot:
+    """Return the record of a tick; `sprites` has all types that have any, without dead avatars."""
+    cells = _Cells(play.block_size)
+    names = [kind.name for kind in play.game.kinds]
+    positions = {}
+    for name, group in zip(names, play.groups, strict=True):
+        living = [sprite for sprite in group if not sprite.disabled]
+        if living:
+            positions[name] = sorted([[cells[sprite.x], cells[sprite.y]] for sprite in living])
+    return {
+        "t": play.tick + 1,
+        "score": play.score,
+        "winner": play.winner,
+        "over": play.over,
+        "avatar": _avatar(play, cells),
+        "draws": play.random.draws,
+        "sprites": positions,
+    }
+
+
+def _avatar(play: Play, cells: _Cells) -> Snapshot | None:
+    avatar = play.avatar
+    if avatar is None:
+        return None
+    return {
+        "type": avatar.kind.name,
+        "x": cells[avatar.x],
+        "y": cells[avatar.y],
+        "ox": avatar.ox,
+        "oy": avatar.oy,
+        "alive": not avatar.disabled,
+        "hp": avatar.health,
+        "res": {
+            play.game.kinds[resource].name: amount for resource, amount in sorted(avatar.resources.items())
+        },
+    }
+
+
+def changes(previous: Mapping[str, Any], current: Mapping[str, Any]) -> Snapshot:
+    """Return a snapshot in which `sprites` has only the types that differ from an earlier one.
+
+    Args:
+        previous: the earlier snapshot, whole.
+    """
+    before = previous["sprites"]
+    now = current["sprites"]
+    moved = {name: places for name, places in now.items() if before.get(name) != places}
+    gone: Snapshot = {name: [] for name in before if name not in now}
+    return {**current, "sprites": dict(sorted((moved | gone).items()))}

@@ -6,15 +6,13 @@ line is a row, empty ones included.
 
 from __future__ import annotations
 
-__all__ = ["MAX_CELLS", "MAX_PLACED", "load_level", "read_level"]
-
 from pathlib import Path
 from typing import Final
 
 from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, SourcePosition, SpriteType
-from flagfall.tasks.vgdl.language.errors import GameError, Notices
 from flagfall.tasks.vgdl.language.line_tree import load_text, numbered_lines
-from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.values import GameError, Notices
 
 MAX_CELLS: Final = 250_000
 """Limit of cells of a level, padded; the largest public level has 1,725."""
@@ -25,10 +23,6 @@ MAX_PLACED: Final = 10_000
 
 def load_level(definition: GameDefinition, path: str | Path) -> LevelDefinition:
     """Read a level from a file.
-
-    Args:
-        definition: the definition of its game.
-        path: the path of the file.
 
     Raises:
         GameError: the level is invalid.
@@ -45,8 +39,6 @@ def read_level(definition: GameDefinition, text: str, file: str = "level") -> Le
     used up their numbers), with a notice.
 
     Args:
-        definition: the definition of its game.
-        text: rows.
         file: name of the file in messages; its stem is the name of the level.
 
     Raises:
@@ -86,13 +78,7 @@ class _LevelBuilder:
         self.notices = Notices()
 
     def add(self, character: str, x: int, y: int) -> None:
-        """Add the sprites of a character.
-
-        Args:
-            character: the character of the level.
-            x: column.
-            y: row.
-        """
+        """Add the sprites of a character."""
         types = self._definition.mapping.get(character)
         where = SourcePosition(self._file, y + 1, x + 1)
         if character in self._definition.unmapped:

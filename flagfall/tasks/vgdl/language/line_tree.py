@@ -9,20 +9,6 @@ differ are kept.
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_LINES",
-    "MAX_TEXT",
-    "MAX_WORD",
-    "MAX_WORDS",
-    "Line",
-    "Word",
-    "load_text",
-    "numbered_lines",
-    "parse_lines",
-    "report_strays",
-]
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +17,7 @@ from typing import Final
 import attrs
 
 from flagfall.tasks.vgdl.definition import SourcePosition
-from flagfall.tasks.vgdl.language.errors import GameError, Notices
+from flagfall.tasks.vgdl.language.values import GameError, Notices
 
 MAX_TEXT: Final = 2**20
 """Limit of characters in a file. The largest public game has 4,906, the largest level file 1,750."""
@@ -85,7 +71,6 @@ class Line:
         words: at least one.
         indent: characters before the first word.
         depth: number of lines to which it belongs; 0 for the first line of the file.
-        above: line to which it belongs.
         below: lines that belong to it.
     """
 
@@ -112,9 +97,6 @@ class Line:
 def load_text(path: str | Path) -> str:
     """Return the text of a file.
 
-    Args:
-        path: the path of the file.
-
     Raises:
         GameError: it is too long, or not UTF-8.
         OSError: it cannot be read.
@@ -134,10 +116,6 @@ def load_text(path: str | Path) -> str:
 def numbered_lines(text: str, file: str) -> Iterator[tuple[int, str]]:
     """Yield number and text of every line; lines end at a newline, a carriage return or both.
 
-    Args:
-        text: the content of a file.
-        file: its name in messages.
-
     Raises:
         GameError: the text is too long.
     """
@@ -153,8 +131,6 @@ def parse_lines(text: str, file: str, notices: Notices) -> Line:
     """Return the first line of a text, with all others below it.
 
     Args:
-        text: the content of a file.
-        file: its name in messages.
         notices: receives mistakes that the original ignores.
 
     Raises:
@@ -195,7 +171,6 @@ def report_strays(line: Line, notices: Notices) -> None:
 
     Args:
         line: may have some.
-        notices: receives the mistakes.
     """
     for stray in line.below:
         text = f"indented below {line}, which takes no lines; it is ignored"

@@ -1,4 +1,4 @@
-"""Rows of the language's tables: parameters and traits of every sprite class, effect and termination.
+"""Rows of the language's tables: parameters and traits of sprites and effects, and the parser of `key=value`.
 
 Keys are the language's own (`stype`, `spawnorientation`). The tables are `sprite_schema.py` and
 `effect_schema.py`; this module defines the form of a row, and inheritance between sprite classes.
@@ -6,37 +6,23 @@ Keys are the language's own (`stype`, `spawnorientation`). The tables are `sprit
 
 from __future__ import annotations
 
-__all__ = [
-    "Changes",
-    "EffectSchema",
-    "Needs",
-    "Overrides",
-    "Parameter",
-    "Parameters",
-    "Schema",
-    "SpriteClass",
-    "colour",
-    "counts",
-    "direction",
-    "flag",
-    "inherit",
-    "number",
-    "score",
-    "sprite",
-    "sprites",
-    "switch",
-    "text",
-    "whole",
-]
-
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 import attrs
 
 from flagfall.tasks.vgdl.definition import Value
-from flagfall.tasks.vgdl.language.values import DIRECTIONS, ValueKind
+from flagfall.tasks.vgdl.language.line_tree import Word
+from flagfall.tasks.vgdl.language.values import (
+    DIRECTIONS,
+    NO_SCORE,
+    GameError,
+    Notices,
+    UnknownNameError,
+    ValueKind,
+    fit,
+)
 
 
 @attrs.frozen
@@ -44,7 +30,6 @@ class Parameter:
     """One parameter.
 
     Attributes:
-        kind: type of its value.
         default: its value if the file gives none, or one that does not fit.
         required: it must be given, and name a defined sprite.
         makes: sprites of the type that it names are made, so that type needs a class.
@@ -68,7 +53,6 @@ class Schema:
     """A termination, or the common part of an effect.
 
     Attributes:
-        name: as in the file.
         parameters: by key, the common ones included.
     """
 
@@ -124,7 +108,6 @@ class SpriteClass:
     """A sprite class; its behaviour is a function of the engine, `flagfall.tasks.vgdl.engine.sprites`.
 
     Attributes:
-        name: as in the file.
         behaviour: name under which the engine registers the behaviour of its sprites.
         parameters: by key, inherited ones included.
         path: from the outermost class to this one; a `RandomMissile` is also a `Missile`.
@@ -149,20 +132,12 @@ class SpriteClass:
 
 
 def whole(default: int) -> Parameter:
-    """Return an integer parameter.
-
-    Args:
-        default: its default.
-    """
+    """Return an integer parameter."""
     return Parameter(ValueKind.INT, default)
 
 
 def number(default: float) -> Parameter:
-    """Return a floating-point parameter.
-
-    Args:
-        default: its default.
-    """
+    """Return a floating-point parameter."""
     return Parameter(ValueKind.FLOAT, default)
 
 
@@ -176,11 +151,7 @@ def switch(*, on: bool = False) -> Parameter:
 
 
 def text(default: str = "") -> Parameter:
-    """Return a text parameter.
-
-    Args:
-        default: its default.
-    """
+    """Return a text parameter."""
     return Parameter(ValueKind.TEXT, default)
 
 
@@ -238,7 +209,6 @@ def inherit(base: Parameters, overrides: Overrides) -> Parameters:
     """Return the parameters of a class below another.
 
     Args:
-        base: parameters of the class above.
         overrides: new parameters, and new defaults.
 
     Raises:
@@ -248,3 +218,111 @@ def inherit(base: Parameters, overrides: Overrides) -> Parameters:
     for key, change in overrides.items():
         own[key] = change if isinstance(change, Parameter) else attrs.evolve(own[key], default=change)
     return own
+
+
+def by_key(words: Iterable[Word]) -> dict[str, Word]:
+    """Return the parameters among some words; the last one of a key counts."""
+    return {word.split()[0]: word for word in words if word.is_parameter}
+
+
+@attrs.frozen
+class Names:
+    """Names of the sprites.
+
+    Attributes:
+        classless: types without a class, of which no sprite can be made.
+    """
+
+    ids: Mapping[str, int] = attrs.field(factory=dict)
+    classless: Collection[int] = ()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.ids
+
+    def id(self, name: str, word: Word, *, makes: bool = False) -> int:
+        """Return the type of a name.
+
+        Args:
+            makes: sprites of the type will be made.
+
+        Raises:
+            UnknownNameError: no type has this name.
+            GameError: its type has no class.
+        """
+        if name not in self.ids:
+            raise UnknownNameError.unknown(word.place, "sprite", name, self.ids)
+        if makes and self.ids[name] in self.classless:
+            raise GameError(word.place, f"{name!r} has no class, so no sprite can be made of it")
+        return self.ids[name]
+
+    def ids_of(self, text: str, word: Word, *, makes: bool = False) -> tuple[int, ...]:
+        """Return the types of names with commas between.
+
+        Args:
+            makes: sprites of the types will be made.
+
+        Raises:
+            UnknownNameError: no type has one of these names.
+            GameError: its type has no class.
+        """
+        return tuple(self.id(name, word, makes=makes) for name in text.split(",") if name)
+
+
+def read_parameters(
+    known: Parameters, given: Mapping[str, Word], names: Names, notices: Notices
+) -> dict[str, Value]:
+    """Return the value of every parameter of a row: the converted one of the file if it fits, or the default.
+
+    Args:
+        given: words of the file, by key; the caller reports keys that are not in the row.
+        notices: receives values that do not fit.
+
+    Raises:
+        GameError: an undefined sprite, or a number out of range.
+    """
+    values = {key: parameter.default for key, parameter in known.items()}
+    for key, word in given.items():
+        if key in known:
+            value = _value(known[key], key, word, names)
+            if value is None:
+                kept = "is ignored" if values[key] is None else f"is ignored, it stays {values[key]!r}"
+                notices.add(
+                    word.place, f"{word.text!r} is not {known[key].kind.value}; it {kept}", logged=False
+                )
+            else:
+                values[key] = value
+                if value == NO_SCORE and known[key].kind is ValueKind.SCORE:
+                    wanted = ValueKind.SCORE.value
+                    text = f"{word.text!r} is not {wanted}; it adds nothing but a message, each time"
+                    notices.add(word.place, text, logged=False)
+    return values
+
+
+def _value(parameter: Parameter, key: str, word: Word, names: Names) -> Value:
+    written = word.split()[1]
+    try:
+        value = fit(parameter.kind, key, written)
+    except ValueError as bad:
+        raise GameError(word.place, str(bad)) from None
+    if parameter.kind is ValueKind.SPRITE and isinstance(value, str):
+        return names.id(value, word, makes=parameter.makes)
+    if parameter.kind is ValueKind.SPRITES and isinstance(value, str):
+        return names.ids_of(value, word, makes=parameter.makes)
+    return value
+
+
+def require(what: Word, known: Parameters, given: Mapping[str, Word], values: Mapping[str, Value]) -> None:
+    """Check that no required parameter is missing.
+
+    Args:
+        what: word that needs them.
+        given: words of the file, by key.
+        values: result of `read_parameters`.
+
+    Raises:
+        GameError: a required parameter is missing, or does not fit.
+    """
+    for key, parameter in known.items():
+        if parameter.required and values[key] in (None, ()):
+            place = given[key].place if key in given else what.place
+            raise GameError(place, f"{what.text} needs {key}=, {parameter.kind.value}")

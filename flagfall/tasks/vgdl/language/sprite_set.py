@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_PARAMETERS", "MAX_TYPES", "SpriteSet", "read_sprite_set"]
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from flagfall.tasks.vgdl.definition import AVATAR, WALL, SpriteType, Value
-from flagfall.tasks.vgdl.language.errors import GameError, Notices
 from flagfall.tasks.vgdl.language.line_tree import Line, Word
-from flagfall.tasks.vgdl.language.parameters import Names, by_key, read_parameters, require
-from flagfall.tasks.vgdl.language.schema import SpriteClass
-from flagfall.tasks.vgdl.language.sprite_schema import SPRITE_CLASSES
-from flagfall.tasks.vgdl.language.values import COLOURS, DIRECTIONS
+from flagfall.tasks.vgdl.language.schema import Names, SpriteClass, by_key, read_parameters, require
+from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES
+from flagfall.tasks.vgdl.language.values import COLOURS, DIRECTIONS, GameError, Notices
 
 MAX_TYPES: Final = 10_000
 """Limit of sprite types; the largest public game has 45."""
@@ -29,8 +25,6 @@ class SpriteSet:
     """A parsed SpriteSet.
 
     Attributes:
-        types: by type number.
-        names: the names of the types.
         order: leaf types in draw order.
         limits: by type, how many of this resource a sprite can hold.
     """
@@ -98,12 +92,7 @@ class _SpriteSetParser:
         self._notices = notices
 
     def read(self, lines: Sequence[Line], above: _Node | None) -> list[_Node]:
-        """Parse siblings, depth first; return them with their subtypes complete.
-
-        Args:
-            lines: siblings.
-            above: their parent.
-        """
+        """Parse siblings, depth first; return them with their subtypes complete."""
         nodes = []
         for line in lines:
             if not any(word.text == ">" for word in line.words[1:]):
@@ -177,10 +166,6 @@ class _SpriteSetParser:
 
     def type(self, type_id: int, names: Names) -> SpriteType:
         """Return the type that the last definition of a name makes.
-
-        Args:
-            type_id: type number.
-            names: the names of all types.
 
         Raises:
             GameError: a parameter names an undefined sprite, or is a number out of range.

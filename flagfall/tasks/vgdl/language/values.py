@@ -1,4 +1,4 @@
-"""Conversion of parameter texts to values, as in the original.
+"""Errors in games and levels, and the conversion of texts to values as in the original.
 
 The kind of a text does not depend on the parameter. In this order it is: the name of a constant (a direction,
 a colour, `GRID`, `CONT`), a 32-bit integer, a floating-point number (neither for the two scores, which stay
@@ -11,15 +11,86 @@ Infinite numbers, NaN and numbers beyond 32 bits are rejected: no rule can use t
 
 from __future__ import annotations
 
-__all__ = ["COLOURS", "DIRECTIONS", "NO_SCORE", "NO_SCORE_MESSAGE", "ValueKind", "fit", "integer"]
-
 import enum
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from flagfall.tasks.vgdl.definition import Value
+from flagfall.errors import UsageError, suggest
+from flagfall.tasks.vgdl.definition import GameNotice, SourcePosition, Value
+
+MAX_NOTICES: Final = 1000
+"""A file with more mistakes than this is rejected; the original ends a play at 26 messages."""
+
+_LONGEST_HINT: Final = 300
+_LONGEST_NAME: Final = 50
+_MOST_NAMES: Final = 500
+
+
+class GameError(UsageError):
+    """A game or level is invalid; the message has the position, the word and similar valid ones.
+
+    Args:
+        text: the message without the position.
+
+    Attributes:
+        place, text: see the arguments.
+    """
+
+    def __init__(self, place: SourcePosition, text: str) -> None:
+        super().__init__(f"{place}: {text}")
+        self.place = place
+        self.text = text
+
+    @classmethod
+    def unknown(cls, place: SourcePosition, what: str, word: str, known: Iterable[str]) -> GameError:
+        """Return the error for a word that is not defined.
+
+        Args:
+            what: kind of word that is expected.
+        """
+        return cls(place, f"unknown {what} {word!r}{_hint(word, list(known))}")
+
+
+class UnknownNameError(GameError):
+    """A sprite or an effect is not defined; among the interactions, the original stops reading there."""
+
+
+class CutShortWarning(UserWarning):
+    """The original reads only the beginning of a game, and plays that."""
+
+
+def _hint(word: str, known: list[str]) -> str:
+    """Return a hint to similar words; empty if it would take long to compute or to read."""
+    if len(known) > _MOST_NAMES or len(word) > _LONGEST_NAME:
+        return ""
+    hint = suggest(word, [name for name in known if len(name) <= _LONGEST_NAME])
+    return hint if len(hint) <= _LONGEST_HINT else ""
+
+
+class Notices:
+    """Mistakes of one file that the original ignores, in the order in which they are found."""
+
+    def __init__(self) -> None:
+        self._found: dict[GameNotice, None] = {}
+
+    def add(self, place: SourcePosition, text: str, *, logged: bool = True) -> None:
+        """Add a mistake, once: a parent's parameter is found again for each child.
+
+        Args:
+            logged: the original logs it, too, while it reads.
+
+        Raises:
+            GameError: more than `MAX_NOTICES` mistakes.
+        """
+        self._found[GameNotice(place, text, logged)] = None
+        if len(self._found) > MAX_NOTICES:
+            raise GameError(place, f"more than {MAX_NOTICES} mistakes")
+
+    def all(self) -> tuple[GameNotice, ...]:
+        """Return all mistakes so far."""
+        return tuple(self._found)
 
 
 class ValueKind(enum.Enum):
@@ -107,11 +178,7 @@ _TEXT_ONLY: Final = frozenset({ValueKind.TEXT})
 
 
 def integer(text: str) -> int | None:
-    """Return the 32-bit integer that a text represents; `None` if it represents none.
-
-    Args:
-        text: as written.
-    """
+    """Return the 32-bit integer that a text represents; `None` if it represents none."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -146,11 +213,6 @@ def fit(kind: ValueKind, key: str, text: str) -> Value:
 
     Names of sprites stay text; the caller resolves them. Of a list for several players, the first entry
     counts.
-
-    Args:
-        kind: the kind of the parameter.
-        key: its name.
-        text: as written.
 
     Raises:
         ValueError: a number out of range.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Appearance", "CellPictures", "as_lines"]
-
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -56,7 +54,6 @@ class CellPictures:
         largest: width or height of the largest sprite, in the play's pixels.
 
     Attributes:
-        turning: see the arguments.
         lines: pictures as lines of pixels, `[picture, row]` of raw bytes; replaced when it grows. NumPy
             copies a line at once, but pixels one by one.
         looks: by cell of the level, the number of its picture by the codes of its sprites in drawing order.
@@ -100,7 +97,6 @@ class CellPictures:
         """Return the places of sprites of one type, size and direction.
 
         Args:
-            type_id: the type.
             width: in the play's pixels.
             height: in the play's pixels.
             facing: unit vector of the direction.
@@ -209,7 +205,6 @@ class Appearance(dict[tuple[int, int], Place]):
     """Places of sprites of one type, size and direction by x and y, computed on first use.
 
     Args:
-        pictures: gives the codes.
         key: type, width, height and direction.
     """
 

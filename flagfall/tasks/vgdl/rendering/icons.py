@@ -12,8 +12,6 @@ negative, with a soft edge of one pixel. `currentColor` is the colour of the spr
 
 from __future__ import annotations
 
-__all__ = ["Colour", "Icon", "load_icons", "mixed"]
-
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -48,12 +46,10 @@ class Icon:
     """A drawing; see the top of this module.
 
     Attributes:
-        name: its id in the picture.
         words: words in names of sprites.
         role: the role of a sprite class; empty for none.
         colour: the colour of sprites to which their game gives none.
         turns: it is turned to the direction of movement; all others stay upright.
-        looks: it has eyes.
     """
 
     name: str
@@ -72,7 +68,6 @@ class Icon:
         Args:
             width: in pixels, at least 1.
             height: in pixels, at least 1.
-            colour: the colour of the sprite.
             facing: unit vector of the direction in which it looks or flies.
         """
         right_x, right_y = facing if self.turns else (1, 0)

@@ -9,20 +9,16 @@ same positions (`cell_pictures`).
 
 from __future__ import annotations
 
-__all__ = ["Painter"]
-
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.tasks.vgdl.engine.effects.registry import find_side_effects
-from flagfall.tasks.vgdl.language.sprite_schema import PASSIVE, SPRITE_CLASSES
+from flagfall.tasks.vgdl.engine.compiler import find_side_effects
+from flagfall.tasks.vgdl.language.tables import PASSIVE, SPRITE_CLASSES
 from flagfall.tasks.vgdl.rendering.cell_pictures import CellPictures, as_lines
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet
-from flagfall.tasks.vgdl.views.cell_members import CellMembers
-from flagfall.tasks.vgdl.views.first_moment import first_moment
-from flagfall.tasks.vgdl.views.per_game import per_game
+from flagfall.tasks.vgdl.views.cells import CellMembers, first_moment, per_game
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

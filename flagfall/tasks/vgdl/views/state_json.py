@@ -6,8 +6,6 @@ list and of a sprite is cached as long as one state shares them with the next.
 
 from __future__ import annotations
 
-__all__ = ["StateWriter", "java_double", "java_float"]
-
 from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from functools import lru_cache
@@ -16,14 +14,7 @@ from operator import is_not
 from struct import pack, unpack
 from typing import Final
 
-from flagfall.tasks.vgdl.views.state_observation import (
-    Column,
-    Grid,
-    Observation,
-    Rows,
-    StateObservation,
-    TypeRow,
-)
+from flagfall.tasks.vgdl.views.observer import Column, Grid, Observation, Rows, StateObservation, TypeRow
 
 MAX_CACHED: Final = 20_000
 """Limit of cached texts of sprites; a game cannot have more sprites at a time."""
@@ -43,11 +34,7 @@ _LIST_NUMBERS: Final = range(len(_LISTS))
 
 
 def java_double(value: float) -> str:
-    """Return a number in Java's format of a double: `11.0`, `0.25`, `1.2345678E7`.
-
-    Args:
-        value: finite.
-    """
+    """Return a number in Java's format of a double: `11.0`, `0.25`, `1.2345678E7`."""
     return _TEXTS[value] if value else repr(float(value))  # 0.0 and -0.0 are one key
 
 
@@ -121,7 +108,6 @@ class StateWriter:
         """Return a state as one line of JSON.
 
         Args:
-            state: to be written.
             phase: `INIT`, `ACT`, `END` or `ABORT`.
             tick: value of `gameTick`, if it is not the state's own.
             is_validation: value of `isValidation`.
@@ -213,13 +199,7 @@ class StateWriter:
 
 
 def _list_text(name: str, rows: Rows, texts: Iterable[str]) -> str:
-    """Return the text of a list, with its size.
-
-    Args:
-        name: of the list.
-        rows: of the list.
-        texts: of the rows.
-    """
+    """Return the text of a list, with its size."""
     positions = f',"{name}Positions":[{",".join(texts)}]' if rows else ""
     return (
         f'{positions},"{name}PositionsNum":{len(rows)},'
@@ -269,7 +249,6 @@ class _Facts:
         """Return the fields from `gameScore` to `avatarResources`.
 
         Args:
-            state: to be written.
             phase: value of `phase`.
             tick: value of `gameTick`.
         """

@@ -1,1 +1,1 @@
-"""Effects of interactions: a function for each row of `flagfall.tasks.vgdl.language.effect_schema`."""
+"""Effects of interactions: a function for each row of `flagfall.tasks.vgdl.language.tables`."""

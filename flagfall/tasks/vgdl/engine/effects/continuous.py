@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
-
 from collections.abc import Sequence
 from math import copysign, cos, fmod, inf, pi, radians, sin, sqrt
 from typing import Final, TypeAlias
 
-from flagfall.tasks.vgdl.engine.effects.behaviour import effect
-from flagfall.tasks.vgdl.engine.effects.position import put_flush
-from flagfall.tasks.vgdl.engine.physics.motion import place
+from flagfall.tasks.vgdl.engine.behaviour import effect
+from flagfall.tasks.vgdl.engine.effects.killing import put_flush
+from flagfall.tasks.vgdl.engine.physics import place
+from flagfall.tasks.vgdl.engine.state.game import EffectLine
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-from flagfall.tasks.vgdl.engine.state.tables import EffectLine
 
 Box: TypeAlias = tuple[int, int, int, int]
 """x, y, width, height."""

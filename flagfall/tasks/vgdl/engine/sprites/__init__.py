@@ -1,1 +1,1 @@
-"""Behaviour of sprite classes: functions that rows of `flagfall.tasks.vgdl.language.sprite_schema` name."""
+"""Behaviour of sprite classes: functions that rows of `flagfall.tasks.vgdl.language.tables` name."""

@@ -5,18 +5,15 @@ They all move passively first, and then actively; both share one cooldown.
 
 from __future__ import annotations
 
-__all__ = ["candidates_twice", "make_epsilon_random", "nearest", "random_step", "targets_of"]
-
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from flagfall.tasks.vgdl.actions import DIRECTIONS
-from flagfall.tasks.vgdl.engine.physics.motion import stride
-from flagfall.tasks.vgdl.engine.physics.movement import active, passive
-from flagfall.tasks.vgdl.engine.sprites.behaviour import UPDATES
+from flagfall.tasks.vgdl.definition import DIRECTIONS
+from flagfall.tasks.vgdl.engine.behaviour import UPDATES
+from flagfall.tasks.vgdl.engine.physics import active, passive, stride
+from flagfall.tasks.vgdl.engine.state.game import LARGE_GROUP
 from flagfall.tasks.vgdl.engine.state.play import Play, Update
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind
-from flagfall.tasks.vgdl.engine.state.work_limit import LARGE_GROUP
 
 Direction: TypeAlias = tuple[float, float]
 
@@ -25,7 +22,6 @@ def random_step(play: Play, sprite: Sprite, repeat: int) -> Direction:
     """Return the last random direction, for `repeat` times; then a new one, by one draw.
 
     Args:
-        play: in a cycle.
         sprite: remembers its last direction.
         repeat: how often a direction is repeated.
     """
@@ -69,12 +65,7 @@ def _can_move_unrested(kind: SpriteKind) -> bool:
 
 
 def _wander_freely(play: Play, sprites: Sequence[Sprite]) -> None:
-    """Let sprites take random steps by grid physics, with a draw in every tick that is used in few.
-
-    Args:
-        play: in a cycle.
-        sprites: the sprites of one type.
-    """
+    """Let sprites take random steps by grid physics, with a draw in every tick that is used in few."""
     take = play.random.take
     rested = play.tick - sprites[0].cooldown
     skipped = 0
@@ -95,14 +86,7 @@ def _strides(kind: SpriteKind) -> bool:
 
 
 def _distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
-    """Return a distance between corners in pixels: along the axes, or straight by continuous physics.
-
-    Args:
-        sprite: its physics decides.
-        x: left of the one corner.
-        y: top of the one corner.
-        other: has the other corner.
-    """
+    """Return a distance between corners in pixels: along the axes, or straight by continuous physics."""
     dx = x - other.x
     dy = y - other.y
     if sprite.kind.continuous:
@@ -112,12 +96,7 @@ def _distance(sprite: Sprite, x: int, y: int, other: Sprite) -> float:
 
 
 def targets_of(play: Play, wanted: int) -> Sequence[Sprite]:
-    """Return the sprites of a type, or of its subtypes if it has none itself.
-
-    Args:
-        play: in a cycle.
-        wanted: the type.
-    """
+    """Return the sprites of a type, or of its subtypes if it has none itself."""
     groups = play.groups
     return groups[wanted] or [
         other for subtype in play.game.kinds[wanted].subtypes for other in groups[subtype]
@@ -128,9 +107,7 @@ def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sp
     """Return the candidates at the smallest distance, in order.
 
     Args:
-        play: in a cycle.
         sprite: from which distances are measured.
-        candidates: other sprites.
     """
     if len(candidates) == 1:
         return [*candidates]
@@ -167,8 +144,6 @@ def _steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Seq
     """Return the directions in which one pixel brings a sprite nearer to its target.
 
     Args:
-        sprite: to be moved.
-        target: the other one.
         away: return those that bring it farther away.
     """
     x, y = sprite.x, sprite.y
@@ -216,7 +191,6 @@ def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite
     """Return the update of a chaser.
 
     Args:
-        kind: the kind of chasers.
         find: chooses the targets among sprites of the right type.
     """
     wanted = kind.parameters["stype"]
@@ -263,8 +237,6 @@ def _approach(play: Play, sprites: Sequence[Sprite], target: Sprite, repeat: int
     """Let chasers by grid physics come nearer to the only target; most of them rest, and only draw.
 
     Args:
-        play: in a cycle.
-        sprites: the chasers of one type.
         target: not one of them, unless it is alone.
         repeat: how often a chaser that has arrived repeats a random direction.
     """
@@ -301,10 +273,6 @@ def candidates_twice(play: Play, wanted: Sequence[int]) -> list[Sprite]:
 
     The original picks one of several types by a generator without a seed; here the first type that has
     sprites is taken, so that a play can be repeated.
-
-    Args:
-        play: in a cycle.
-        wanted: types.
     """
     groups = play.groups
     for type_id in wanted:
@@ -341,7 +309,6 @@ def make_epsilon_random(kind: SpriteKind, otherwise: Update) -> Update:
     """Return an update that makes a random step with probability `epsilon`.
 
     Args:
-        kind: the kind of the sprites.
         otherwise: their update in all other ticks.
     """
     epsilon = kind.parameters["epsilon"]
@@ -356,3 +323,96 @@ def make_epsilon_random(kind: SpriteKind, otherwise: Update) -> Update:
                 otherwise(play, (sprite,))
 
     return step
+
+
+def _first_step(play: Play, sprite: Sprite, x: int, y: int) -> tuple[float, float] | None:
+    """Return the first direction of a shortest path; `None` if there is none, or the sprite is there.
+
+    Args:
+        x: its end, in pixels.
+        y: its end, in pixels.
+    """
+    if play.paths is None:
+        return None
+    play.work.charge(play.paths.work)
+    block = play.block_size
+    here = (int(sprite.x / block), int(sprite.y / block))
+    return play.paths.first_step(here, (int(x / block), int(y / block)))
+
+
+@UPDATES.maker("path_chaser")
+def _make_path_chaser(kind: SpriteKind) -> Update:
+    """`PathChaser`: pursues the first of the nearest targets; a draw only if there is none."""
+    wanted = kind.parameters["stype"]
+    repeat = kind.parameters["cons"]
+
+    def chase(play: Play, sprites: Sequence[Sprite]) -> None:
+        for sprite in sprites:
+            passive(play, sprite)
+            targets = nearest(play, sprite, targets_of(play, wanted))
+            if targets:
+                dx, dy = _first_step(play, sprite, targets[0].x, targets[0].y) or (0, 0)
+                sprite.repeats = repeat
+            else:
+                dx, dy = random_step(play, sprite, repeat)
+            active(play, sprite, dx, dy, sprite.speed)
+
+    return chase
+
+
+@UPDATES.maker("path_follower")
+def _make_path_follower(kind: SpriteKind) -> Update:
+    """`PathAltChaser`: pursues one target, even a dead one, until it covers it; then chooses another."""
+    wanted: tuple[int, ...] = kind.parameters["stype1"]
+    at_random: bool = kind.parameters["randomTarget"]
+
+    def follow(play: Play, sprites: Sequence[Sprite]) -> None:
+        for sprite in sprites:
+            passive(play, sprite)
+            dx: float
+            dy: float
+            target = sprite.target
+            if target is None or _covers(sprite, target):
+                target = choose(play, sprite)
+            if target is None:
+                dx, dy = DIRECTIONS[play.random.next_int(4)]
+            else:
+                sprite.target = target
+                dx, dy = _step_to_target(play, sprite, target)
+            active(play, sprite, dx, dy, sprite.speed)
+
+    def choose(play: Play, sprite: Sprite) -> Sprite | None:
+        candidates = candidates_twice(play, wanted)
+        if not candidates:
+            return None
+        if at_random:
+            return candidates[play.random.next_int(len(candidates))]
+        return nearest(play, sprite, candidates)[0]
+
+    return follow
+
+
+@UPDATES.maker("random_path_follower")
+def _make_random_path_follower(kind: SpriteKind) -> Update:
+    """`RandomPathAltChaser`: a `PathAltChaser` with random steps in between."""
+    return make_epsilon_random(kind, _make_path_follower(kind))
+
+
+def _covers(sprite: Sprite, other: Sprite) -> bool:
+    """Return whether another sprite's rectangle lies inside this one's."""
+    return (
+        sprite.x <= other.x
+        and sprite.y <= other.y
+        and other.x + other.w <= sprite.x + sprite.w
+        and other.y + other.h <= sprite.y + sprite.h
+    )
+
+
+def _step_to_target(play: Play, sprite: Sprite, target: Sprite) -> tuple[float, float]:
+    """Return the first step to the target; without a path, to where it was when there last was one."""
+    step = _first_step(play, sprite, target.x, target.y)
+    if step is None and sprite.target_x is not None and sprite.target_y is not None:
+        return _first_step(play, sprite, sprite.target_x, sprite.target_y) or (0, 0)
+    sprite.target_x = target.x
+    sprite.target_y = target.y
+    return step or (0, 0)

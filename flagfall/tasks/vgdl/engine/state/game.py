@@ -2,18 +2,261 @@
 
 from __future__ import annotations
 
-__all__ = ["Game"]
-
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from flagfall.tasks.vgdl.definition import GameDefinition
-from flagfall.tasks.vgdl.engine.state.play_memory import PlayMemory
 from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
-from flagfall.tasks.vgdl.engine.state.tables import Contact, Contacts, Effect, Pair, Termination
-from flagfall.tasks.vgdl.engine.state.timers import TimerPlan
+
+# Bound on the work of one cycle, so that no game description can stall its host.
+#
+# The original has no such bound: a game that doubles its sprites with each effect hangs it.
+
+MAX_WORK: Final = 300_000
+"""Sprites made, killed, examined or looped over in one cycle. The public games stay below 10,000."""
+
+MAX_TIMERS: Final = 10_000
+"""Pending timers. The public games stay below 20."""
+
+LARGE_GROUP: Final = 32
+"""Cells and groups of at most this many sprites are not charged: counting them would cost too much."""
+
+
+class WorkLimitExceeded(Exception):
+    """A cycle needs too much work; the play ends."""
+
+
+class WorkLimit:
+    """The work of one play in the current cycle.
+
+    Attributes:
+        used: units of work so far, one a sprite.
+    """
+
+    __slots__ = ("used",)
+
+    def __init__(self) -> None:
+        self.used: int = 0
+
+    def charge(self, work: int) -> None:
+        """Add some work to the current cycle.
+
+        Args:
+            work: units, one a sprite.
+
+        Raises:
+            WorkLimitExceeded: the cycle has used more than `MAX_WORK`.
+        """
+        self.used += work
+        if self.used > MAX_WORK:
+            raise WorkLimitExceeded(f"more than {MAX_WORK} steps in one cycle")
+
+
+Effect: TypeAlias = Callable[..., int]
+"""`effect(play, first, second)` runs an effect and returns the change of the score. Which of the two sprites
+may be `None` is a trait of the effect (`flagfall.tasks.vgdl.language.schema.Needs`); in a batch, `second` is
+a list."""
+
+Contact: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""Pairs that two touching sprites of two types make due: their indices as bits; the indices in which the one
+type is first; those in which the other is."""
+
+Contacts: TypeAlias = Sequence[Sequence[Contact | None] | None]
+"""By type, then by the other type; `None` for types without effects on each other."""
+
+
+@attrs.frozen(eq=False)
+class EffectLine:
+    """One line of the InteractionSet, as its effect reads it.
+
+    Attributes:
+        score: its `scoreChange`.
+        parameters: by key, converted; defaults filled in.
+        inner: the effect that an `addTimer` runs later.
+    """
+
+    score: int
+    parameters: Mapping[str, Any]
+    inner: Effect | None = None
+
+
+@attrs.define(eq=False)
+class Rule:
+    """One effect of a pair.
+
+    Attributes:
+        quiet: it changes no position but the first sprite's, and makes no sprite.
+        batch: it takes all second sprites that a first one touches at once.
+        steps_back: all that it does is to put the first sprite where the cycle began.
+        independent: what it does with one first sprite matters to no other one, and it needs no ground.
+    """
+
+    name: str
+    run: Effect
+    quiet: bool
+    batch: bool
+    steps_back: bool
+    independent: bool
+
+
+@attrs.define(eq=False)
+class Pair:
+    """Two types as the game names them, and their effects in order.
+
+    Attributes:
+        index: position among the pairs.
+        first, second: types as written.
+        first_ranks: by type, its position among the first types; `None` for others.
+        second_ranks: by type, its position among the second types; `None` for others.
+        several_firsts, several_seconds: there is more than one such type.
+        disjoint: no type is both first and second.
+        ground_sensors: first types that detect whether they stand on something.
+        ground_types: second types that are solid.
+        rules: the effects.
+    """
+
+    index: int
+    first: int
+    second: int
+    first_ranks: tuple[int | None, ...]
+    second_ranks: tuple[int | None, ...]
+    several_firsts: bool
+    several_seconds: bool
+    disjoint: bool
+    ground_sensors: tuple[int, ...]
+    ground_types: tuple[int, ...]
+    rules: list[Rule]
+
+
+@attrs.frozen
+class Termination:
+    """One line of the TerminationSet; `done` and `won` take the play.
+
+    Attributes:
+        done: returns whether its condition holds.
+        won: returns whether the game is then won.
+        every_tick: `done` may change without a birth or a death.
+    """
+
+    done: Callable[[Any], bool]
+    won: Callable[[Any], bool]
+    every_tick: bool
+
+
+@attrs.frozen
+class SideEffects:
+    """Types whose sprites a game's effects can change.
+
+    Attributes:
+        sped: their speed can change.
+        turned: they can become oriented.
+        changed: anything of them can change.
+    """
+
+    sped: set[int] = attrs.field(factory=set)
+    turned: set[int] = attrs.field(factory=set)
+    changed: set[int] = attrs.field(factory=set)
+
+
+@attrs.frozen(eq=False)
+class TimerPlan:
+    """Constant part of a timer.
+
+    Attributes:
+        index: position among the game's plans.
+        types: types over whose sprites it runs, in order; `None` if it runs once and without a sprite.
+        effect: run for each sprite; its own change of the score is ignored.
+        score: change of the score by each run.
+        period: ticks between runs.
+        repeats: it is scheduled again after a run.
+        first: tick of the first run, for a timer of the level.
+    """
+
+    index: int
+    types: tuple[int, ...] | None
+    effect: Effect
+    score: int
+    period: int
+    repeats: bool
+    first: int = -1
+    enabled: bool = True
+
+
+@attrs.frozen(eq=False)
+class Timer:
+    """A plan, and the tick from which on it is due."""
+
+    due: int
+    plan: TimerPlan
+
+
+def schedule(timers: list[Timer], timer: Timer) -> None:
+    """Insert a timer, before those that are due at the same tick.
+
+    Args:
+        timers: pending ones, by due time.
+
+    Raises:
+        WorkLimitExceeded: `MAX_TIMERS` are pending.
+    """
+    if len(timers) >= MAX_TIMERS:
+        raise WorkLimitExceeded(f"more than {MAX_TIMERS} timers are waiting")
+    at = 0
+    while at < len(timers) and timers[at].due < timer.due:
+        at += 1
+    timers.insert(at, timer)
+
+
+# State that outlives a play: the learning track reads a game once and plays level after level.
+#
+# The original keeps between levels whatever belongs to its parsed game and not to its level. All of it is
+# here, so a play with a new memory starts like the first one.
+
+MAX_MESSAGES: Final = 25
+"""With more messages than these, the original ends the play."""
+
+
+class PlayMemory:
+    """State carried over from play to play.
+
+    Args:
+        flags: number of flags that its effects use.
+        messages: log so far.
+
+    Attributes:
+        next_id: number of the next sprite.
+        timers: pending timers, by due time.
+        flags: the flags of effects that remember whether their score applied.
+        pulls: by pulling effect, the tick of its last pull and the sprites pulled in that tick.
+        messages: lines that the original would have logged and not yet cleared.
+        can_end: counters may end the game.
+    """
+
+    __slots__ = ("can_end", "flags", "messages", "next_id", "pulls", "timers")
+
+    def __init__(self, plans: Iterable[TimerPlan], flags: int, messages: list[str]) -> None:
+        self.next_id: int = 0
+        self.timers: list[Timer] = []
+        for plan in plans:
+            if plan.types is not None:
+                schedule(self.timers, Timer(plan.first, plan))
+        self.flags: list[bool] = [True] * flags
+        self.pulls: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self.messages: list[str] = messages
+        self.can_end: bool = True
+
+    def copy(self) -> PlayMemory:
+        """Return an independent memory in the same state."""
+        new = PlayMemory.__new__(PlayMemory)
+        new.next_id = self.next_id
+        new.timers = self.timers.copy()
+        new.flags = self.flags.copy()
+        new.pulls = self.pulls.copy()
+        new.messages = self.messages.copy()
+        new.can_end = self.can_end
+        return new
 
 
 @attrs.define(eq=False)
@@ -42,8 +285,8 @@ class Game:
         broad_phase_cells: by type, whether its sprites are entered in cells of the grid.
         broad_phase_rows: by type, whether its sprites are entered in rows of the grid.
         broad_phase_crowds: (type of avatars, type that is not entered in cells, what they make due).
-        barriers: by type, the types that only step it back, see `flagfall.tasks.vgdl.engine.rules.barriers`.
-        openings: plays at their first tick, which `flagfall.tasks.vgdl.engine.lifecycle.start` copies.
+        barriers: by type, the types that only step it back, see `flagfall.tasks.vgdl.engine.rules`.
+        openings: plays at their first tick, which `flagfall.tasks.vgdl.engine.cycle.start` copies.
     """
 
     definition: GameDefinition
@@ -70,11 +313,7 @@ class Game:
     openings: list[Any] = attrs.field(factory=list)
 
     def subtypes(self, type_id: int | None) -> tuple[int, ...]:
-        """Return the types that count as this one; none for `None`.
-
-        Args:
-            type_id: the type.
-        """
+        """Return the types that count as this one; none for `None`."""
         return () if type_id is None else self.definition.types[type_id].subtypes
 
     def new_flag(self) -> int:

@@ -5,8 +5,6 @@ The original engine draws everything from one such generator, so seed and action
 
 from __future__ import annotations
 
-__all__ = ["JavaRandom"]
-
 from typing import Final
 
 _MULTIPLIER: Final = 0x5DEECE66D

@@ -1,38 +1,21 @@
 """State of a play, and the basic changes to it: sprites made and killed, counters, messages.
 
-A play is made by `flagfall.tasks.vgdl.engine.lifecycle.start` and moved on by
+A play is made by `flagfall.tasks.vgdl.engine.cycle.start` and moved on by
 `flagfall.tasks.vgdl.engine.cycle.advance`.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "LOST",
-    "MAX_SPRITES",
-    "NO_WINNER",
-    "PLAIN_FIELDS",
-    "UPDATES_OVER",
-    "WON",
-    "Act",
-    "Play",
-    "Test",
-    "Update",
-]
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from flagfall.tasks.vgdl.actions import NIL
-from flagfall.tasks.vgdl.definition import LevelDefinition, SourcePosition
-from flagfall.tasks.vgdl.engine.state.game import Game
-from flagfall.tasks.vgdl.engine.state.grid import Grid
+from flagfall.tasks.vgdl.definition import NIL, LevelDefinition, SourcePosition
+from flagfall.tasks.vgdl.engine.state.game import MAX_MESSAGES, Game, PlayMemory, WorkLimit
+from flagfall.tasks.vgdl.engine.state.grid import Grid, PathFinder
 from flagfall.tasks.vgdl.engine.state.java_random import JavaRandom
-from flagfall.tasks.vgdl.engine.state.pathfinder import PathFinder
-from flagfall.tasks.vgdl.engine.state.play_memory import MAX_MESSAGES, PlayMemory
 from flagfall.tasks.vgdl.engine.state.sprite import FROM_AVATAR, Sprite, build
-from flagfall.tasks.vgdl.engine.state.work_limit import WorkLimit
-from flagfall.tasks.vgdl.language.errors import GameError
+from flagfall.tasks.vgdl.language.values import GameError
 
 MAX_SPRITES: Final = 10000
 """With more sprites than these, no more are made."""
@@ -54,10 +37,7 @@ class Play:
     """State of one play of one level.
 
     Args:
-        game: to be played.
-        level: the level of this game.
         block_size: pixels a cell.
-        random: source of all draws.
         memory: the memory of an earlier play, or a new one.
 
     Attributes:
@@ -200,7 +180,6 @@ class Play:
         """Make a sprite; return `None` if there are too many, or one of a singleton type already.
 
         Args:
-            type_id: its type.
             x: left of its rectangle in pixels; truncated to an integer.
             y: top of its rectangle in pixels; truncated to an integer.
             forced: ignore that its type is a singleton.
@@ -266,7 +245,6 @@ class Play:
         """Remove a sprite at the end of the cycle; an avatar is only disabled, unless it is transformed.
 
         Args:
-            sprite: to be removed.
             transformed: another sprite takes its place.
         """
         if sprite.kind.is_avatar and not transformed:
@@ -286,7 +264,6 @@ class Play:
 
         Args:
             old: the avatar, or a sprite that was the avatar earlier in this cycle.
-            new: takes its place.
         """
         if self.avatar is not None:
             self.scores_left[self.avatar] = self.score
@@ -297,11 +274,7 @@ class Play:
         self.idle.remove(new)
 
     def mark_fired(self, sprite: Sprite) -> None:
-        """Record that the avatar fired a sprite.
-
-        Args:
-            sprite: new in this cycle.
-        """
+        """Record that the avatar fired a sprite."""
         if sprite.category == _MOVABLE:
             sprite.category = FROM_AVATAR
 
@@ -317,42 +290,26 @@ class Play:
             self.counters[at] += count
 
     def warn(self, message: str) -> None:
-        """Log a message; more than `MAX_MESSAGES` end the play.
-
-        Args:
-            message: one line.
-        """
+        """Log a message; more than `MAX_MESSAGES` end the play."""
         if len(self.memory.messages) <= MAX_MESSAGES:
             self.memory.messages.append(message)
 
     # Queries.
 
     def count(self, types: Sequence[int]) -> int:
-        """Return the number of sprites, including the disabled and those killed in this cycle.
-
-        Args:
-            types: to be counted.
-        """
+        """Return the number of sprites, including the disabled and those killed in this cycle."""
         groups = self.groups
         return sum([len(groups[type_id]) for type_id in types])
 
     def count_alive(self, types: Sequence[int]) -> int:
-        """Return the number of sprites that are not disabled.
-
-        Args:
-            types: to be counted.
-        """
+        """Return the number of sprites that are not disabled."""
         counted = self.count(types)
         if self.disabled:
             counted -= sum([sprite.type in types for sprite in self.disabled])
         return counted
 
     def count_types(self, types: Sequence[int]) -> int:
-        """Return how many of some types have sprites that are not disabled.
-
-        Args:
-            types: to be counted.
-        """
+        """Return how many of some types have sprites that are not disabled."""
         subtypes = self.game.subtypes
         return sum(
             [bool(self.groups[type_id]) and self.count_alive(subtypes(type_id)) > 0 for type_id in types]

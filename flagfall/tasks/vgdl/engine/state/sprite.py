@@ -5,8 +5,6 @@ A sprite is state only; its behaviour is the `update` or `act` function of its `
 
 from __future__ import annotations
 
-__all__ = ["FROM_AVATAR", "NO_RESOURCES", "Sprite", "SpriteKind", "build", "category_of", "overlaps"]
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -30,15 +28,11 @@ class SpriteKind:
     `update` and `act` take a `Play`, which this module cannot name: it is defined above; see `state.play`.
 
     Attributes:
-        id: type number.
-        name: as the game writes it.
         parameters: the parameters of its class, converted.
-        is_avatar: its class is an avatar's.
         category: category in observations, unless the avatar fired the sprite.
         subtypes: types whose sprites count as this one.
         singletons: for each singleton type on its path, the types whose sprites are counted.
         stationary: active movement has no effect.
-        passive: it moves passively.
         drifts: passive movement can change its position.
         is_npc: its class moves actively by itself.
         senses_ground: it detects by continuous physics whether it stands on something solid.
@@ -81,7 +75,6 @@ def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
 
     Args:
         parameters: the parameters of its class, converted.
-        is_avatar: its class is an avatar's.
     """
     if is_avatar:
         return _AVATAR
@@ -214,18 +207,13 @@ class Sprite:
         return new
 
     def resource(self, resource: int | None) -> int:
-        """Return the amount of a resource; 0 for `None`.
-
-        Args:
-            resource: its type.
-        """
+        """Return the amount of a resource; 0 for `None`."""
         return 0 if resource is None else self.resources.get(resource, 0)
 
     def gain(self, resource: int, amount: int) -> None:
         """Change the amount of a resource, to 0 at the least.
 
         Args:
-            resource: its type.
             amount: added to what it has; may be negative.
         """
         if self.resources is NO_RESOURCES:
@@ -237,7 +225,6 @@ def build(kind: SpriteKind, block: int) -> Sprite:
     """Return a new sprite from its definition, at the origin and without a number.
 
     Args:
-        kind: its type.
         block: pixels a cell.
     """
     given = kind.parameters
@@ -267,11 +254,7 @@ def overlaps(sprite: Sprite, x: int, y: int, w: int, h: int) -> bool:
     """Return whether a rectangle and a sprite's share inner points; one without an area shares none.
 
     Args:
-        sprite: has the one rectangle.
         x: left of the other, in pixels.
-        y: its top.
-        w: its width.
-        h: its height.
     """
     return (
         x < sprite.x + sprite.w

@@ -1,0 +1,444 @@
+"""Admission of agents that connect: authenticates connections, and keeps them until a match wants one.
+
+One admission serves all matches of a series, so a connection never belongs to a match that is over: an agent
+that comes between two matches, or before the first, waits for the next one.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from ipaddress import IPv6Address, ip_address
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import attrs
+import trio
+
+from flagfall.errors import AgentFault, HostFault, UsageError
+
+LOOPBACK: Final = "127.0.0.1"
+"""The default address to bind: only clients on this machine can connect."""
+
+_MAX_PORT: Final = 65535
+
+
+def checked_port(port: Any) -> int:
+    """Return a port.
+
+    Args:
+        port: a whole number from 1 to 65535.
+
+    Raises:
+        UsageError: it is another value.
+    """
+    if type(port) is not int or not 1 <= port <= _MAX_PORT:
+        raise UsageError(f"invalid port {port!r}: write a number from 1 to {_MAX_PORT}")
+    return port
+
+
+def checked_address(address: str) -> str:
+    """Return an IP address in its canonical form, or `*` for all addresses.
+
+    Args:
+        address: an IP address, `localhost`, or `*`.
+
+    Raises:
+        UsageError: it is another text.
+    """
+    if address == "*":
+        return address
+    if address == "localhost":
+        return LOOPBACK
+    try:
+        return str(ip_address(address.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        raise UsageError(
+            f"invalid address {address!r}: write an IP address of this machine, localhost, or * for all"
+        ) from None
+
+
+def is_loopback(address: str) -> bool:
+    """Return true if only this machine can reach an address."""
+    return address != "*" and ip_address(address).is_loopback
+
+
+def try_port(address: str, port: int) -> None:
+    """Bind a port for a moment, to find out that it can be bound.
+
+    Raises:
+        UsageError: it cannot be bound.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the host that binds it later
+            probe.bind(("" if address == "*" else address, port))
+    except OSError as error:
+        raise UsageError(cannot_bind(address, port, error)) from error
+
+
+def cannot_bind(address: str, port: int, error: Exception) -> str:
+    """Return the message for a port that cannot be bound."""
+    why = getattr(error, "strerror", None) or error
+    return f"port {port} at {address} cannot be bound for a remote agent: {why}"
+
+
+# Bounds on connections that have not been authenticated: few, short-lived, shared among addresses.
+#
+# Rule 1: a connection has `HANDSHAKE_SECONDS` to authenticate, or another time that its protocol needs, no
+#     matter how much it sends.
+# Rule 2: where `MAX_HANDSHAKES` of them are open, a new one takes the place of the oldest one of the
+#     address that has most. Silent connections cost an honest client nothing, and no address crowds
+#     out others.
+
+HANDSHAKE_SECONDS: Final = 2.0
+"""The time for TLS, WebSocket and the first message together: three round trips of 300 ms, and one packet
+that is lost and sent again after a second."""
+
+MAX_HANDSHAKES: Final = 64
+"""Unauthenticated connections at a time. Each costs a descriptor and, with TLS, up to 1 MiB. A flood of 1000
+connections a second leaves each of them 64 ms; a handshake on the same machine takes 2 ms."""
+
+MAX_BLANKS: Final = 256
+"""Most blanks and tabs in a row in a request of HTTP. The library h11 tries every division of them in two:
+60,000 in a header that is invalid hold up all matches of the loop for 16 s."""
+
+_IPV6_NETWORK_BITS: Final = 64
+"""Leading bits of an IPv6 address that count: one host usually owns all addresses that begin with them."""
+
+
+@attrs.define
+class Handshakes:
+    """The connections that are being authenticated, with counts for the explanation of an empty seat.
+
+    Args:
+        seconds: the longest time of a handshake.
+
+    Attributes:
+        silent: connections that ended without a complete handshake, for lack of time or place.
+        refused: connections that were turned away for what they sent.
+    """
+
+    _seconds: float = HANDSHAKE_SECONDS
+    silent: int = attrs.field(default=0, init=False)
+    refused: int = attrs.field(default=0, init=False)
+    _open: dict[trio.CancelScope, str] = attrs.field(factory=dict, init=False, repr=False)
+
+    @property
+    def open(self) -> int:
+        """The number of connections that are being authenticated now."""
+        return len(self._open)
+
+    @contextmanager
+    def place(self, peer: Any) -> Iterator[None]:
+        """Hold a place for one connection; the body is cancelled when it has to give way.
+
+        Args:
+            peer: its address, as a socket gives it.
+        """
+        if len(self._open) >= MAX_HANDSHAKES:
+            self._evict()
+        with trio.move_on_after(self._seconds) as scope:
+            self._open[scope] = _origin(peer)
+            try:
+                yield
+            finally:
+                self._open.pop(scope, None)
+        if scope.cancelled_caught:
+            self.silent += 1
+
+    def _evict(self) -> None:
+        """Cancel the oldest handshake of the address that has most of them."""
+        counts = Counter(self._open.values())
+        most = max(counts.values())
+        oldest = next(scope for scope, origin in self._open.items() if counts[origin] == most)
+        del self._open[oldest]
+        oldest.cancel()
+
+
+def _origin(peer: Any) -> str:
+    """Return the key under which connections from one address are counted."""
+    address = ip_address(str(peer[0]).partition("%")[0])
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(int(address) >> (address.max_prefixlen - _IPV6_NETWORK_BITS))
+
+
+def is_hung_up(fd: int) -> bool:
+    """Return true if the other end of a socket has closed, even if data before that is still unread."""
+    poll = select.poll()
+    poll.register(fd, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+def has_many_blanks(data: bytes) -> bool:
+    """Return whether a part of a request of HTTP has more than `MAX_BLANKS` blanks and tabs in a row.
+
+    Args:
+        data: the bytes that have come, after the last `MAX_BLANKS` of those before.
+    """
+    return b" " * (MAX_BLANKS + 1) in data.replace(b"\t", b" ")
+
+
+MAX_WAITING: Final = 8
+"""Authenticated connections that may wait for a match; a seat needs one. They are counted apart from those in
+`Handshakes`, so unauthenticated clients take no place from them."""
+
+KEEPALIVE_SECONDS: Final = 30
+"""After this time without data the system asks whether the other end is there: a client may wait for a match
+without limit."""
+
+
+class Admitted(Protocol):
+    """An authenticated connection."""
+
+    def is_open(self) -> bool:
+        """Report whether the other end is still there."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+AdmittedT = TypeVar("AdmittedT", bound=Admitted)
+PlaceT = TypeVar("PlaceT", bound="Place[Any]")
+
+
+class Refusal(Exception):
+    """A connection is not admitted; it is closed."""
+
+
+class Admission(ABC, Generic[AdmittedT, PlaceT]):
+    """The connections of one address, for a series of matches.
+
+    Args:
+        seconds: the longest time of a handshake.
+
+    Attributes:
+        connected: the number of connections so far.
+        handshakes: those that are not authenticated yet.
+        occupant: the place of the match for which agents are admitted; `None` between matches.
+    """
+
+    def __init__(self, where: str, seconds: float = HANDSHAKE_SECONDS) -> None:
+        self.where = where
+        self.connected: int = 0
+        self.handshakes: Handshakes = Handshakes(seconds)
+        self._waiting: deque[AdmittedT] = deque()
+        self._news = trio.Event()
+        self.occupant: PlaceT | None = None
+
+    @abstractmethod
+    async def authenticate(self, stream: trio.SocketStream) -> AdmittedT:
+        """Perform the handshake on a new connection.
+
+        It closes the connection when it raises, whatever that is, also when it is cancelled.
+
+        Returns:
+            The connection, to be admitted.
+
+        Raises:
+            Refusal: it is not admitted.
+            trio.EndOfChannel: the other end closed without a complete message.
+        """
+
+    @asynccontextmanager
+    async def listening(self, address: str, port: int) -> AsyncIterator[None]:
+        """Admit connections at an address while the context lasts; then close those that wait.
+
+        What the body raises is raised as it is.
+
+        Args:
+            address: a checked one, see `flagfall.agents.admission`.
+
+        Raises:
+            HostFault: it cannot be bound.
+        """
+        try:
+            listeners = await trio.open_tcp_listeners(port, host=None if address == "*" else address)
+        except OSError as error:  # another program was faster: no agent is disqualified for that
+            raise HostFault(cannot_bind(address, port, error)) from error
+        failed: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._serve, listeners)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised below, not in a group of the nursery's
+                failed = error
+            nursery.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
+
+    async def _serve(self, listeners: list[trio.SocketListener]) -> None:
+        try:
+            await trio.serve_listeners(self._handle, listeners)
+        finally:
+            self.discard_waiting()
+
+    async def _handle(self, stream: trio.SocketStream) -> None:
+        self.connected += 1
+        try:
+            peer = stream.socket.getpeername()
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+        except OSError:  # it is closed already
+            stream.socket.close()
+            self.handshakes.refused += 1
+            return
+        with self.handshakes.place(peer):
+            try:
+                connection = await self.authenticate(stream)
+            except trio.EndOfChannel:
+                self.handshakes.silent += 1
+            except Exception:  # noqa: BLE001 - an unauthenticated client must not be able to end a match
+                self.handshakes.refused += 1
+            else:
+                self._keep(connection)
+
+    def _keep(self, connection: AdmittedT) -> None:
+        if self.is_full():
+            connection.close()
+            self.handshakes.refused += 1
+            return
+        self._waiting.append(connection)
+        self._news.set()
+
+    # Connections that wait for a match.
+
+    def is_full(self) -> bool:
+        """Report whether no more connections can wait; closed ones are forgotten first."""
+        self._forget_closed()
+        return len(self._waiting) >= MAX_WAITING
+
+    def has_waiting(self) -> bool:
+        """Report whether an open connection waits for a match."""
+        self._forget_closed()
+        return bool(self._waiting)
+
+    def put_back(self, connection: AdmittedT) -> None:
+        """Keep a connection for the next match, before all others."""
+        self._waiting.appendleft(connection)
+        self._news.set()
+
+    async def next(self) -> AdmittedT:
+        """Wait for an open connection, and take the one that has waited longest."""
+        while not self.has_waiting():
+            self._news = trio.Event()
+            await self._news.wait()
+        return self._waiting.popleft()
+
+    def discard_waiting(self) -> None:
+        """Close the connections that wait."""
+        while self._waiting:
+            self._waiting.popleft().close()
+
+    def _forget_closed(self) -> None:
+        for connection in [one for one in self._waiting if not one.is_open()]:
+            self._waiting.remove(connection)
+            connection.close()
+
+    # The match that is played.
+
+    @contextmanager
+    def occupied_by(self, place: PlaceT) -> Iterator[PlaceT]:
+        """Admit agents for one match while the context lasts, or until `leave`; gives its place.
+
+        Agents that wait already are for that match, too.
+
+        Args:
+            place: the place of that match.
+
+        Raises:
+            UsageError: another seat plays with the agent of this address.
+        """
+        if self.occupant is not None:
+            raise UsageError(f"{self.where}: two seats at a time with one address: give each one its own")
+        self.occupant = place
+        try:
+            yield place
+        finally:
+            self.leave(place)
+
+    def leave(self, place: PlaceT) -> None:
+        """Give up a place: agents that join from now on are for the next match."""
+        if self.occupant is place:
+            self.occupant = None
+
+
+class Place(Generic[AdmittedT]):
+    """The place of one match at an admission.
+
+    Args:
+        admission: the admission; connections that wait there are for this match, too.
+
+    Attributes:
+        held: an agent has joined this match.
+    """
+
+    def __init__(self, admission: Admission[AdmittedT, Any]) -> None:
+        self.held: bool = False
+        self._admission = admission
+        self._counts = ConnectionCounts.since_now(admission)
+
+    async def next(self) -> AdmittedT:
+        """Wait for the connection of the next agent, which holds the place from now on."""
+        connection = await self._admission.next()
+        self.held = True
+        return connection
+
+    def absence(self) -> AgentFault | None:
+        """Explain why the seat is empty; `None` if an agent has joined, and is merely late."""
+        return None if self.held else self._counts.absence(self._admission.where)
+
+
+@attrs.frozen
+class ConnectionCounts:
+    """Counts of connections since a match began, to explain why its seat is empty.
+
+    Attributes:
+        connected: its connections when the match began.
+        silent: those of them that ended without a complete handshake.
+        refused: those of them that were refused.
+    """
+
+    admission: Admission[Any, Any]
+    connected: int
+    silent: int
+    refused: int
+
+    @classmethod
+    def since_now(cls, admission: Admission[Any, Any]) -> ConnectionCounts:
+        """Begin to count; connections that wait or are in their handshake count, too."""
+        handshakes = admission.handshakes
+        waiting = len(admission._waiting)  # noqa: SLF001 - of this module
+        return cls(
+            admission, admission.connected - handshakes.open - waiting, handshakes.silent, handshakes.refused
+        )
+
+    def absence(self, where: str) -> AgentFault:
+        """Explain why the seat is empty: `not connected`, or `silent` where a client sent nothing.
+
+        Args:
+            where: the address that is listened at.
+        """
+        handshakes = self.admission.handshakes
+        connected = self.admission.connected - self.connected
+        silent = handshakes.silent + handshakes.open - self.silent
+        refused = handshakes.refused - self.refused
+        if not connected:
+            return AgentFault("not connected", f"no client connected to {where}")
+        if not silent:
+            return AgentFault(
+                "not connected", f"no client joined at {where}: connections refused or lost: {connected}"
+            )
+        others = f"; connections refused: {refused}" if refused else ""
+        return AgentFault(
+            "silent",
+            f"a client connected to {where} and sent nothing, or no complete handshake; connections of that"
+            f" kind: {silent}{others}",
+        )

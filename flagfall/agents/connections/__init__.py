@@ -1,1 +1,0 @@
-"""Connections from agents on other machines, before they belong to a match."""

@@ -1,0 +1,256 @@
+"""Hosts of agents in this process: in the event loop, in a thread, and people at this terminal.
+
+Trio raises `Cancelled` in a cancelled task at each of its checkpoints, and waits until the task has ended. An
+agent that catches it and goes on would keep its match from ending, and on the virtual clock time itself. So
+its coroutine is driven by a guard that counts the cancellations it ignores, and abandons it in the end.
+
+The guard sees the agent's own task only, and no cancellation behind a shield: agents in the loop are trusted
+(`docs/hosts.md`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import socket
+import threading
+import time
+import types
+from collections.abc import Coroutine, Generator
+from contextlib import nullcontext, suppress
+from typing import Any, Final
+
+import attrs
+import outcome
+import trio
+from trio.lowlevel import cancel_shielded_checkpoint, current_task
+
+from flagfall.agents.agent import AdaptedAgent, adapt, play_seat, resolve
+from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSession
+from flagfall.agents.wire.worker import TurnTimes, serve
+from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.channels.pipes import FramedStream, PipeStream
+from flagfall.kernel.channels.turn_channel import Envelope
+from flagfall.kernel.hosting import Briefing, HostKind
+from flagfall.kernel.seat import HostSeat
+from flagfall.kernel.tracebacks import agent_traceback, hide_frames
+from flagfall.timing.clocks import clock_of, counting_steps
+from flagfall.timing.durations import S
+
+hide_frames(__file__)
+
+MAX_IGNORED_CANCELLATIONS: Final = 100
+"""Maximum number of waits of a task after its cancellation; cleaning up takes a few."""
+
+
+@types.coroutine
+def guard(agent: Coroutine[Any, Any, None], seat: HostSeat) -> Generator[Any, Any, None]:
+    """Drive an agent's coroutine for trio; abandon it if it ignores its cancellation.
+
+    Cancellations during play are not counted: the agent may use time limits of its own.
+
+    Args:
+        seat: its seat; closed when the agent has to end.
+
+    Raises:
+        AgentFault: it ignored its cancellation.
+    """
+    answer: Any = None
+    ignored = 0
+    while True:
+        try:
+            trap = agent.send(answer)
+        except StopIteration:
+            return
+        if type(trap).__name__ == "PermanentlyDetachCoroutineObject":  # trio would end the task behind us
+            raise AgentFault("crashed", "it detached its task from the event loop")
+        answer = yield trap
+        ignored += seat.is_closed() and _is_cancelled(answer)
+        # Where it has a nursery, the agent must leave that first: trio ends no task that has one.
+        if ignored > MAX_IGNORED_CANCELLATIONS and not current_task().child_nurseries:
+            _abandon(agent)
+            raise AgentFault("crashed", "it ignored its cancellation")
+
+
+def _is_cancelled(answer: Any) -> bool:
+    return isinstance(answer, outcome.Error) and isinstance(answer.error, trio.Cancelled)
+
+
+def _abandon(agent: Coroutine[Any, Any, None]) -> None:
+    awaited = [agent]
+    while (inner := getattr(awaited[-1], "cr_await", None)) is not None:
+        awaited.append(inner)
+    try:
+        agent.close()
+    except RuntimeError:  # it ignored even that
+        # Keep its frames for good: if the interpreter closed them at its end, one that catches everything
+        # could loop for ever.
+        for coroutine in awaited:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(coroutine))
+    except BaseException:  # noqa: BLE001, S110 - its exceptions no longer matter
+        pass
+
+
+# Host of an agent in the event loop itself: the fastest host, for trusted agents.
+#
+# An agent here shares the loop with the match and the other agents. One that blocks can be disqualified, but
+# not stopped; the others are not charged for it. One that ignores its cancellation is abandoned, unless it
+# does so in tasks of its own or behind a shield: its match waits for these.
+
+CANCEL_SECONDS: Final = 0.5
+"""The longest time of an agent's `close`."""
+
+_SETTLING_PASSES: Final = 2
+"""Passes of the loop after which an agent that ended too early is disqualified. Turns of absent seats take a
+pass each; so those of one moment on the virtual clock come first, in whatever order trio runs the tasks."""
+
+_NOTHING_COUNTED: Final = nullcontext()
+
+
+class LoopHost:
+    """Runs an agent as a task of the event loop.
+
+    Args:
+        agent: an agent of any kind, see `flagfall.agents.agent`. A class is instantiated in the match.
+        think_ns: a fixed time in nanoseconds that each action takes besides, of an agent that is asked turn
+            by turn: on the virtual clock only waiting takes time.
+    """
+
+    kind: HostKind = "task"
+
+    def __init__(self, agent: Any, name: str, think_ns: int = 0) -> None:
+        self.name = name
+        self._agent = agent
+        self._think_ns = think_ns
+
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
+        try:
+            await guard(self._play(seat, briefing), seat)
+        except (UsageError, HostFault) as error:  # from the agent's own code, not from the user or the host
+            raise AgentFault("crashed", agent_traceback(error)) from error
+        finally:
+            if not seat.is_closed():
+                for _ in range(_SETTLING_PASSES):
+                    await cancel_shielded_checkpoint()
+
+    async def _play(self, seat: HostSeat, briefing: Briefing) -> None:
+        try:
+            await seat.agent.turn()
+        except trio.EndOfChannel:
+            return
+        with counting_steps() if seat.budget.control.clock == "cpu" else _NOTHING_COUNTED as cpu:
+            if cpu is not None:
+                seat.clock.cpu_clock = cpu.used_ns
+            agent = await self._start(seat, briefing)
+            try:
+                await play_seat(agent, seat.agent)
+            except trio.EndOfChannel:
+                pass
+            finally:
+                closing = agent.close()
+                if closing is not None and inspect.isawaitable(closing):
+                    with trio.move_on_after(CANCEL_SECONDS, shield=True):
+                        await closing
+
+    async def _start(self, seat: HostSeat, briefing: Briefing) -> AdaptedAgent:
+        try:
+            agent = adapt(self._agent, seat.agent.timer)
+            await resolve(agent.start(briefing))
+        except Exception as error:
+            raise AgentFault("not started", agent_traceback(error)) from error
+        seat.agent.wants = agent.wants
+        seat.agent.reply()
+        return _delayed(agent, self._think_ns) if self._think_ns else agent
+
+
+def _delayed(agent: AdaptedAgent, think_ns: int) -> AdaptedAgent:
+    """Return an agent that takes a time for each answer, before its own."""
+
+    async def answer(envelope: Envelope) -> Any:
+        await trio.sleep(think_ns / S)
+        return await resolve(agent.answer(envelope))
+
+    return attrs.evolve(agent, answer=answer, answers_async=True)
+
+
+# Host of an agent in a thread, for code that blocks. It can be disqualified, but not stopped.
+#
+# The thread speaks over a socket pair as a process does over its pipes, so both behave alike. But it lives
+# by the host's own clock, so the times at which it took a turn and made its answer are noted in the thread:
+# the delivery of both is not its time. An agent that never returns keeps its thread until the program ends;
+# the match does not wait for it.
+
+
+class ThreadHost:
+    """Runs an agent in a thread of this process.
+
+    Args:
+        agent: an agent of any kind, see `flagfall.agents.agent`; async ones get an event loop there.
+    """
+
+    kind: HostKind = "thread"
+
+    def __init__(self, agent: Any, name: str) -> None:
+        self.name = name
+        self._agent = agent
+
+    async def run(self, seat: HostSeat, briefing: Briefing) -> None:
+        """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
+        try:
+            await seat.agent.turn()
+        except trio.EndOfChannel:
+            return
+        ours, theirs = socket.socketpair()
+        channel, session = (
+            ProtocolChannel(FramedStream(PipeStream(ours.detach()))),
+            WireSession(seat, briefing),
+        )
+        gone, times = trio.Event(), TurnTimes(seat.now)
+        token = trio.lowlevel.current_trio_token()
+        thread = threading.Thread(
+            target=self._serve, args=(theirs, times, token, gone), daemon=True, name=self.name
+        )
+        try:
+            _start(thread, theirs)
+            await session.start(channel)
+            seat.clock.use_times(times.of)
+            if seat.budget.control.clock == "cpu" and thread.ident is not None:
+                seat.clock.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
+            await session.play(channel)
+            await session.end(channel)
+            with trio.move_on_after(CLOSE_SECONDS):
+                await gone.wait()
+        finally:
+            channel.close()
+
+    def _serve(
+        self, theirs: socket.socket, times: TurnTimes, token: trio.lowlevel.TrioToken, gone: trio.Event
+    ) -> None:
+        with theirs:
+            serve(theirs.fileno(), theirs.fileno(), lambda _name: self._agent, times)
+        with suppress(trio.RunFinishedError):
+            token.run_sync_soon(gone.set)
+
+
+def _start(thread: threading.Thread, theirs: socket.socket) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # no more threads: no agent is disqualified for that
+        theirs.close()
+        raise HostFault(f"no thread for an agent: {error}") from error
+
+
+class HumanHost(LoopHost):
+    """Runs a human player in the event loop.
+
+    Args:
+        human: a player, see `flagfall.agents.human`.
+
+    Attributes:
+        human: the player; its event `stop` may be set, and its method `notice` is a sink.
+    """
+
+    def __init__(self, human: Any, name: str) -> None:
+        super().__init__(human, name)
+        self.human = human

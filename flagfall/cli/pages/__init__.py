@@ -1,1 +1,0 @@
-"""Options and servers of the commands that show pages."""

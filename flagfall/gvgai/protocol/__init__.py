@@ -1,1 +1,0 @@
-"""Protocol of GVGAI's learning track, without input or output."""

@@ -1,1 +1,0 @@
-"""Physics: how the rectangle of a sprite moves."""

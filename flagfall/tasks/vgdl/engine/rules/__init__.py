@@ -1,1 +1,0 @@
-"""Rules: when effects run, and when a play ends."""

@@ -1,0 +1,492 @@
+"""`check_agent`, `check_scheduler` and `check_task`: contracts as assertions for tests.
+
+def test_my_agent_lasts():
+        check_agent(MyAgent)
+        check_agent("bot.py:MyAgent", host="process", tasks=["micro4"])
+
+It asserts the grades of `flagfall.testing.agent_report`, which `flagfall check-agent` prints.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+import msgspec
+import numpy as np
+import trio
+
+from flagfall.agents.hosts.registry import host_agent
+from flagfall.kernel.channels.arrays import msgpack_encoder
+from flagfall.kernel.hosting import LocalHostKind
+from flagfall.kernel.outcomes import Outcome, StepResult
+from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
+from flagfall.tasks.task import Task
+from flagfall.testing.agent_report import AgentUnderTest, report_agent
+from flagfall.timing import TimeControl
+
+PATIENCE_SECONDS: Final = 60.0
+"""Maximum duration of one match, before the agent counts as hanging."""
+
+
+def check_agent(
+    agent: Any,
+    *,
+    host: LocalHostKind = "task",
+    tasks: Sequence[str | Callable[[], Task]] = ("micro1", "micro4"),
+    time_control: str = "start=10s init=5s act=1s/5s result=5s",
+    steps: int = 200,
+) -> None:
+    """Check that an agent starts, answers in time and legally, repeats a match, and ends when cancelled.
+
+    Args:
+        agent: an agent of any kind (`flagfall.agents.agent`): best a class, as each match then has its own;
+            or a text such as `bot.py:Bot`.
+        host: where it runs. In the event loop (`task`) it is played on the virtual clock.
+        tasks: ids of tasks, or functions that make one; all seats of a task get the agent.
+        steps: number of turns of each match.
+
+    Raises:
+        AssertionError: a check failed; the message has its name and finding.
+        UsageError: the agent cannot be played as requested.
+    """
+    tested = AgentUnderTest(
+        lambda name: host_agent(agent, host, name),
+        tasks,
+        TimeControl.parse(time_control),
+        turns=steps,
+        is_virtual=host == "task",
+        patience_seconds=PATIENCE_SECONDS,
+    )
+    for grade in report_agent(tested):
+        assert grade.passed is not False, f"{grade.check}: {grade.found}"
+
+
+# `check_scheduler`: the contract of task schedulers, as assertions for tests.
+#
+#     `check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))`
+#
+# Each rule is a function of the table below; a violation is an `AssertionError` with the name of the rule.
+
+MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
+
+TASKS: Final = 60
+"""Number of tasks that are requested."""
+
+
+def check_scheduler(make_scheduler: MakeScheduler) -> None:
+    """Check that a task scheduler keeps its contract (`flagfall.kernel.roles.SchedulerRole`).
+
+    Args:
+        make_scheduler: returns a new scheduler, with new tasks, from each call.
+
+    Raises:
+        AssertionError: a rule is violated; the message has its name and the reason.
+    """
+    for rule in SCHEDULER_RULES:
+        try:
+            rule(make_scheduler)
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}") from error
+
+
+def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
+    """Check that `next_task` returns tasks, then only `None`, and that any outcome may be reported.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
+    scheduler = make_scheduler()
+    scheduler.set_seed(0)
+    for seed in range(4):
+        _play(scheduler, seed)
+    scheduler.close()
+
+
+def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
+    """Check that seed and outcomes alone decide on the tasks, and no global random generator.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
+    for seed in (0, 1, 2**63 - 1):
+        chosen = []
+        for noise in (1, 2):
+            random.seed(noise)
+            scheduler = make_scheduler()
+            scheduler.set_seed(seed)
+            chosen.append(_play(scheduler, seed))
+            scheduler.close()
+        assert chosen[0] == chosen[1], (
+            f"decides_by_seed_and_outcomes_alone: with seed {seed} it chose {chosen[0]}, then {chosen[1]}"
+        )
+
+
+def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
+    """Check that the first task comes before any report, and that a scheduler may be closed at once.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
+    make_scheduler().close()
+    scheduler = make_scheduler()
+    scheduler.set_seed(3)
+    task = _next(scheduler)
+    assert task is None or is_task(task), f"waits_for_outcomes: next_task returned {task!r}"
+    scheduler.close()
+
+
+def closes_what_it_gave(make_scheduler: MakeScheduler) -> None:
+    """Check that `close` closes every task that was returned, once.
+
+    Args:
+        make_scheduler: returns a new scheduler.
+    """
+    scheduler = make_scheduler()
+    scheduler.set_seed(0)
+    closed: dict[int, int] = {}
+    given: list[TaskRole] = []
+    for _ in range(TASKS):
+        task = _next(scheduler)
+        if task is None:
+            break
+        if not any(task is other for other in given):
+            given.append(task)
+            _count_closing(task, closed)
+        scheduler.report(Outcome(task.id, len(given), True, 1.0, 1))
+    scheduler.close()
+    for task in given:
+        times = closed[id(task)]
+        assert times == 1, f"closes_what_it_gave: {task.id} was closed {times} times"
+
+
+SCHEDULER_RULES: Final = (
+    gives_tasks_until_it_is_done,
+    decides_by_seed_and_outcomes_alone,
+    waits_for_outcomes,
+    closes_what_it_gave,
+)
+"""Rules, in order."""
+
+
+def _count_closing(task: Any, closed: dict[int, int]) -> None:
+    close = task.close
+    closed[id(task)] = 0
+
+    def counting() -> None:
+        closed[id(task)] += 1
+        close()
+
+    task.close = counting
+
+
+def _next(scheduler: SchedulerRole) -> TaskRole | None:
+    task: Any = scheduler.next_task()
+    if inspect.isawaitable(task):
+
+        async def awaited() -> Any:
+            return await task
+
+        task = trio.run(awaited)
+    return task  # type: ignore[no-any-return]  # the caller looks
+
+
+def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
+    """Request tasks, report outcomes of all kinds, and return the ids of the tasks."""
+    dice = random.Random(seed)
+    chosen: list[str] = []
+    for index in range(TASKS):
+        task = _next(scheduler)
+        if task is None:
+            assert _next(scheduler) is None, "gives_tasks_until_it_is_done: after None came a task"
+            break
+        assert is_task(task), f"gives_tasks_until_it_is_done: next_task returned {task!r}"
+        chosen.append(task.id)
+        result = dice.choice([True, True, False, None])
+        ended = "finished" if result is not None else dice.choice(["finished", "truncated", "cut"])
+        scheduler.report(Outcome(task.id, index, result, dice.random(), dice.randrange(50), ended))  # type: ignore[arg-type]  # one of the three
+    return chosen
+
+
+# `check_task`: the contract of tasks, as assertions for tests.
+#
+#     `check_task(MyTask)`
+#
+# Each rule is a function of the table below; a violation is an `AssertionError` with the name of the rule.
+
+MakeTask: TypeAlias = Callable[[], Any]
+Trace: TypeAlias = list[bytes]
+
+STEPS: Final = 200
+"""Steps of each episode: enough for questions and answers of a byte task."""
+
+DEFAULT_SEEDS: Final = (0, 1, 2**63 - 1)
+"""Seeds of the episodes: the smallest ones and the largest."""
+
+ODD_ACTIONS: Final[tuple[Any, ...]] = (
+    None,
+    -1,
+    10**30,
+    1.5,
+    float("nan"),
+    "",
+    "é",
+    b"\xff",
+    (),
+    [],
+    {},
+    {"a": 1},
+    object(),
+    int,
+)
+"""Actions that no task expects, and that agents may send."""
+
+
+def check_task(
+    make_task: MakeTask,
+    *,
+    seeds: Sequence[int] = DEFAULT_SEEDS,
+    steps: int = STEPS,
+    remembers: bool = False,
+) -> None:
+    """Check that a task keeps its contract (`flagfall.kernel.roles.TaskRole`).
+
+    Args:
+        make_task: returns a new task from each call.
+        steps: maximum number of steps of each episode.
+        remembers: episodes depend on earlier ones on purpose: leave out the rule against it.
+
+    Raises:
+        AssertionError: a rule is violated; the message has its name and the reason.
+    """
+    for grade in report_task(make_task, seeds=seeds, steps=steps, remembers=remembers):
+        if grade.error is not None:
+            raise grade.error
+
+
+@attrs.frozen
+class TaskGrade:
+    """Result of one rule.
+
+    Attributes:
+        meaning: the promise that it checks, as text.
+        error: the violation; `None` if the task keeps the rule.
+    """
+
+    check: str
+    meaning: str
+    error: AssertionError | None = None
+
+    @property
+    def passed(self) -> bool:
+        """True if the task keeps the rule."""
+        return self.error is None
+
+    @property
+    def found(self) -> str:
+        """The violation as text; empty if there is none."""
+        return "" if self.error is None else str(self.error)
+
+
+def report_task(
+    make_task: MakeTask,
+    *,
+    seeds: Sequence[int] = DEFAULT_SEEDS,
+    steps: int = STEPS,
+    remembers: bool = False,
+) -> Iterator[TaskGrade]:
+    """Check one rule after another, and yield the result of each.
+
+    Args:
+        make_task: see `check_task`, as for the other arguments.
+        steps: maximum number of steps of each episode.
+        remembers: leave out the rule against episodes that depend on earlier ones.
+    """
+    for rule in TASK_RULES:
+        if remembers and rule is forgets_what_was_before:
+            continue
+        meaning = inspect.getdoc(rule) or rule.__name__
+        meaning = meaning.partition("\n")[0].removeprefix("Check that ").rstrip(".")
+        try:
+            rule(make_task, seeds, steps)
+        except AssertionError as error:
+            yield TaskGrade(rule.__name__, meaning, error)
+        except Exception as error:  # noqa: BLE001 - a task may raise anything
+            raised = AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}")
+            raised.__cause__ = error
+            yield TaskGrade(rule.__name__, meaning, raised)
+        else:
+            yield TaskGrade(rule.__name__, meaning)
+
+
+def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:
+    """Check that a task has an id, players with distinct names, and the methods of its role."""
+    task = make_task()
+    assert is_task(task), f"says_what_it_is: {type(task).__name__} lacks methods of TaskRole"
+    assert isinstance(task.id, str), f"says_what_it_is: id is {task.id!r}, not a text"
+    assert task.id, "says_what_it_is: the id is empty"
+    players = list(task.players)
+    assert players, "says_what_it_is: there are no players"
+    assert len(set(players)) == len(players), f"says_what_it_is: players have the same name: {players}"
+    assert make_task() is not task, "says_what_it_is: make_task must return a new task from each call"
+    task.close()
+
+
+def judges_any_action(make_task: MakeTask, seeds: Sequence[int], _steps: int) -> None:
+    """Check that `is_legal` takes any object and returns a bool."""
+    task = make_task()
+    task.reset(seeds[0])
+    for action in (*ODD_ACTIONS, task.nil_action):
+        try:
+            verdict = task.is_legal(action)
+        except Exception as error:
+            raise AssertionError(f"judges_any_action: is_legal({action!r}) raised {error!r}") from error
+        assert isinstance(verdict, bool), f"judges_any_action: is_legal({action!r}) returned {verdict!r}"
+    task.close()
+
+
+def takes_its_nil_action(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """Check that an episode can be played with the NIL action alone: all agents may be disqualified."""
+    for seed in seeds:
+        _episode(make_task(), seed, steps, random.Random(0), nil_only=True)
+
+
+def repeats_an_episode(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """Check that seed and actions alone decide on an episode: neither the object nor a global generator."""
+    traces = []
+    for noise in (1, 2):
+        random.seed(noise)
+        task = make_task()
+        traces.append([_episode(task, seed, steps, random.Random(seed), close=False) for seed in seeds])
+        task.close()
+    for seed, first, other in zip(seeds, *traces, strict=True):
+        _same(first, other, f"repeats_an_episode: seed {seed}, another object")
+
+
+def forgets_what_was_before(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """Check that an episode does not depend on earlier ones."""
+    again = make_task()
+    for seed in seeds:
+        first = _episode(make_task(), seed, steps, random.Random(seed))
+        other = _episode(again, seed, steps, random.Random(seed), close=False)
+        _same(first, other, f"forgets_what_was_before: seed {seed}")
+    again.close()
+
+
+def ends_in_order(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """Check that a task has a result and metrics and can be closed after an episode, complete or not."""
+    for played in (0, 1, steps):
+        task = make_task()
+        _episode(task, seeds[0], played, random.Random(0), close=False)
+        result = task.result()
+        assert result in (True, False, None), f"ends_in_order: result() returned {result!r}"
+        metrics = task.metrics()
+        assert isinstance(metrics, Mapping), f"ends_in_order: metrics() returned {metrics!r}"
+        _bytes_of(dict(metrics), "ends_in_order: metrics")
+        task.close()
+
+
+TASK_RULES: Final = (
+    says_what_it_is,
+    judges_any_action,
+    takes_its_nil_action,
+    repeats_an_episode,
+    forgets_what_was_before,
+    ends_in_order,
+)
+"""Rules, in order."""
+
+_encoder = msgpack_encoder()
+
+
+def _episode(
+    task: TaskRole, seed: int, steps: int, dice: random.Random, *, nil_only: bool = False, close: bool = True
+) -> Trace:
+    """Play an episode, and return the encoded observations, rewards and flags."""
+    task = complete_task(task)
+    shown = task.reset(seed)
+    trace = [_bytes_of(_checked(task, shown), "the first observation")]
+    if task.run is None:
+        for step in range(steps):
+            result = task.step(_actions(task, shown, dice, nil_only=nil_only))
+            shown, reward, terminated, truncated, _info = _checked_step(task, result, step)
+            trace.append(_bytes_of((shown, reward, terminated, truncated), f"step {step}"))
+            if terminated or truncated:
+                break
+    if close:
+        task.close()
+    return trace
+
+
+def _actions(task: TaskRole, shown: Any, dice: random.Random, *, nil_only: bool) -> Any:
+    if len(task.players) == 1:
+        return _action(task, task.players[0], shown, dice, nil_only=nil_only)
+    return {player: _action(task, player, seen, dice, nil_only=nil_only) for player, seen in shown.items()}
+
+
+def _action(task: TaskRole, player: str, seen: Any, dice: random.Random, *, nil_only: bool) -> Any:
+    space = task.action_space_of(player)
+    if nil_only or space is None:
+        return task.nil_action
+    space.seed(dice.randrange(2**31))
+    masked = isinstance(seen, Mapping) and "action_mask" in seen
+    action = space.sample(np.asarray(seen["action_mask"], np.int8)) if masked else space.sample()
+    action = action.item() if isinstance(action, np.generic) else action  # as a plain agent would send it
+    legal = task.is_legal(action) if task.is_legal_for is None else task.is_legal_for(player, action)
+    assert legal, f"{task.id}: {action!r} is of the action space, but not legal"
+    return action
+
+
+def _checked_step(task: TaskRole, result: Any, step: int) -> StepResult:
+    assert isinstance(result, tuple), f"{task.id}: step {step} returned {result!r}, not a StepResult"
+    assert len(result) == len(StepResult._fields), f"{task.id}: step {step} returned {len(result)} values"
+    shown, reward, terminated, truncated, info = result
+    over = terminated or truncated
+    assert type(terminated) is bool, f"{task.id}: step {step}: terminated is {terminated!r}, not a bool"
+    assert type(truncated) is bool, f"{task.id}: step {step}: truncated is {truncated!r}, not a bool"
+    assert isinstance(info, Mapping), f"{task.id}: step {step}: info is {info!r}, not a mapping"
+    assert over or shown is not None, f"{task.id}: step {step} has no observation, and is not the last one"
+    several = isinstance(reward, Mapping)
+    for paid in reward.values() if several else [reward]:
+        assert math.isfinite(paid), f"{task.id}: step {step}: the reward is {paid!r}"
+    assert several or len(task.players) == 1 or not reward, (
+        f"{task.id}: step {step}: the reward {reward!r} names no player"
+    )
+    assert not several or set(reward) <= set(task.players), (
+        f"{task.id}: step {step}: rewards for unknown players {set(reward)}"
+    )
+    if shown is not None:
+        _checked(task, shown)
+    return StepResult(*result)
+
+
+def _checked(task: TaskRole, shown: Any) -> Any:
+    """Return the observation, after a check of its players and spaces."""
+    if len(task.players) > 1:
+        assert isinstance(shown, Mapping), (
+            f"{task.id}: there are several players, and the observation is {shown!r}"
+        )
+        assert set(shown) <= set(task.players), f"{task.id}: observations for unknown players {set(shown)}"
+    for player, seen in shown.items() if len(task.players) > 1 else [(task.players[0], shown)]:
+        space = task.observation_space_of(player)
+        assert space is None or seen in space, f"{task.id}: {seen!r} is not in the observation space {space}"
+    return shown
+
+
+def _bytes_of(value: Any, what: str) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise AssertionError(f"{what}: {value!r} cannot be encoded for the agent: {error}") from error
+
+
+def _same(first: Trace, other: Trace, what: str) -> None:
+    for step, (one, two) in enumerate(zip(first, other, strict=False)):
+        assert one == two, f"{what}: it differs at step {step}"
+    assert len(first) == len(other), f"{what}: {len(first)} steps, then {len(other)}"

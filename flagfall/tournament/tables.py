@@ -1,0 +1,464 @@
+"""Standings of agents: one row of `COLUMNS` for each column, ratings among them, and one `AgentRow` an agent.
+
+Tables of terminals, pages and notebooks, JSON, exports, plots and the settings of a plan read the columns;
+nothing else enumerates them. A program adds columns and ratings of its own by `add_column`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+import numpy as np
+
+from flagfall.errors import UsageError, suggest
+from flagfall.kernel.outcomes import derive_seed
+from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultColumns
+from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
+from flagfall.tournament.records import TimeHistogram
+from flagfall.tournament.scoring import ranked
+from flagfall.tournament.stats.duels import Duels, duels_of, game_tables, meeting_points
+from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
+from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound, wilson
+
+_PAIR: Final = 2
+
+RankKeys: TypeAlias = Mapping[str, tuple[float, ...]]
+"""By agent: numbers that rank it before its rating does, the most important first; larger is better."""
+
+_NO_POINTS: Final[Points] = MappingProxyType({})
+
+PARTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
+    {"interval": ("value", "low", "high"), "spread": ("mu", "sigma")}
+)
+"""Forms of columns whose values have several parts, which are columns of exports."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Column:
+    """A column of the standings; a rating, if agents can be ranked by it.
+
+    Attributes:
+        key: its name in JSON and exports; `AgentRow` has an attribute of this name.
+        values: returns a value for each agent of `AgentTable.agents`, `None` where it has none. Raises
+            `ImportError` where `needs` is not installed.
+        form: of its values: `interval` is an `Interval`, `spread` a `Skill`, `number` and `count` are plain
+            numbers, `duration` is in ns.
+        decimals: digits after the point of an interval or a spread.
+        note: explanation for readers of pages.
+        label: heading on pages; by default `heading` with a capital letter.
+        best: whether the highest or the lowest value ranks first; `None` if it is not a rating. A plan ranks
+            by a rating with `scoring = KEY`.
+        needs: what `pip install` makes it available; empty if nothing is needed.
+        remarks: yields remarks for readers of the tables.
+        shown: tables that have it, besides JSON and exports.
+        spare: place in the order in which a narrow terminal leaves columns out; `None` if it never does.
+        mark: `late` or `bad`: pages show counts above zero in this colour.
+    """
+
+    key: str
+    heading: str
+    values: Callable[[AgentTable], Sequence[Any] | Array]
+    form: Literal["interval", "spread", "number", "count", "duration"] = "count"
+    decimals: int = 0
+    note: str = ""
+    label: str = attrs.field()
+    best: Literal["high", "low"] | None = None
+    needs: str = ""
+    remarks: Callable[[AgentTable], Iterable[str]] = lambda _table: ()
+    shown: Literal["everywhere", "terminal", "pages", "files"] = "everywhere"
+    spare: int | None = 0
+    mark: Literal["", "late", "bad"] = ""
+
+    @label.default
+    def _label(self) -> str:
+        return self.heading[:1].upper() + self.heading[1:]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what pages need to know of it, as plain data for JSON."""
+        names = ("key", "label", "note", "form", "decimals", "best", "mark")
+        return {name: getattr(self, name) for name in names}
+
+
+@attrs.frozen(kw_only=True)
+class AgentRow:
+    """One agent over all its matches. Each of its values is an attribute as well: `row.elo`.
+
+    Attributes:
+        place: one-based; equal agents share one.
+        values: by the keys of `COLUMNS`.
+    """
+
+    place: int = 0
+    agent: str
+    values: Mapping[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return object.__getattribute__(self, "values")[name]
+        except KeyError:
+            raise AttributeError(f"no column {name!r}{suggest(name, COLUMNS)}") from None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the row as plain data for JSON."""
+        data = attrs.asdict(self)
+        return {**{name: data[name] for name in ("place", "agent")}, **data["values"]}
+
+
+class AgentTable:
+    """All agents over some matches. What columns share is computed once, where it is needed.
+
+    Args:
+        resamples: resamples for the intervals of scores.
+        points: the points of the format or the scoring.
+
+    Attributes:
+        agents: names of the agents; columns have their values in this order.
+    """
+
+    def __init__(
+        self,
+        plan: TournamentPlan,
+        results: ResultColumns,
+        resamples: int,
+        points: Points = _NO_POINTS,
+    ) -> None:
+        self.plan = plan
+        self.results = results
+        self.points = points
+        self.agents: tuple[str, ...] = results.agents
+        self._resamples = resamples
+
+    @cached_property
+    def seats(self) -> Groups:
+        """Seats of all matches by agent."""
+        return Groups(self.results.agent, len(self.agents))
+
+    @cached_property
+    def duels(self) -> Duels:
+        """All duels, in the order of the schedule."""
+        return duels_of(self.results)
+
+    @cached_property
+    def outcomes(self) -> Array:
+        """How many duels each agent has lost, drawn and won: a row for each."""
+        return self.duels.outcomes(len(self.agents))
+
+    @cached_property
+    def elo(self) -> Ratings:
+        """Elo of all agents."""
+        return rate_duels(self.agents, self.duels, self.plan.anchor)
+
+    @cached_property
+    def falls(self) -> Array:
+        """Matches in which each agent was disqualified: in all, and by the clock."""
+        fell = self.results.fell != NOT_DISQUALIFIED
+        return np.stack([self.seats.sums(fell), self.seats.sums(self.results.time_losses())])
+
+    @cached_property
+    def times(self) -> Sequence[TimeHistogram]:
+        """Distribution of the turn times of each agent."""
+        thinking = self.results.thinking
+        return [
+            TimeHistogram((int(bucket), int(count)) for _, _, bucket, count in thinking[thinking[:, 0] == me])
+            for me in range(len(self.agents))
+        ]
+
+    def sums(self, counter: str) -> Array:
+        """Return the sum of a counter of `SeatRecord` for each agent.
+
+        Args:
+            counter: a name in `flagfall.tournament.columns.SEAT_COUNTERS`.
+        """
+        return self.seats.sums(self.results.seat_counters[counter])
+
+    def scores(self) -> Sequence[Interval | None]:
+        """Return the score of each agent; see the head of `flagfall.tournament.standings`."""
+        points, normal_from = _points_by_task(self.plan, self.results)
+        return [
+            _score(
+                points.get(me), derive_seed(self.plan.seed, "bootstrap", name), self._resamples, normal_from
+            )
+            for me, name in enumerate(self.agents)
+        ]
+
+    @cached_property
+    def _computed(self) -> tuple[dict[str, Sequence[Any]], tuple[str, ...]]:
+        """The values of all columns by key, and remarks on them."""
+        found: dict[str, Sequence[Any]] = {}
+        remarks: list[str] = []
+        for column in COLUMNS.values():
+            try:
+                values = column.values(self)
+                remarks += column.remarks(self)
+            except ImportError:
+                if not column.needs:
+                    raise
+                values = [None] * len(self.agents)
+                remarks.append(f"{column.heading} is not computed: pip install '{column.needs}'")
+            found[column.key] = [one.item() if isinstance(one, np.generic) else one for one in values]
+            if len(values) != len(self.agents):
+                raise UsageError(
+                    f"column {column.key} has {len(values)} values: return one for each of the"
+                    f" {len(self.agents)} agents"
+                )
+        return found, tuple(remarks)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks for readers of the tables."""
+        return self._computed[1]
+
+    def rows(self, keys: RankKeys) -> tuple[AgentRow, ...]:
+        """Return the rows, the best first.
+
+        Args:
+            keys: rank agents before their ratings do.
+
+        Raises:
+            UsageError: the plan is ranked by a rating that this program does not have.
+        """
+        place = {name: number for number, name in enumerate(self.agents)}
+        values = self._computed[0]
+        rows = [
+            AgentRow(agent=name, values={key: column[place[name]] for key, column in values.items()})
+            for name in (agent.name for agent in self.plan.agents)
+        ]
+        order = [] if self.plan.scoring == FORMULA_ONE and keys else ratings_of(self.plan.scoring)
+
+        def key(row: AgentRow) -> tuple[float, ...]:
+            return (*(-number for number in keys.get(row.agent, ())), *_rating_key(row, order))
+
+        return tuple(attrs.evolve(row, place=place) for place, row in ranked(rows, key))
+
+
+def _rating_key(row: AgentRow, order: Sequence[Column]) -> tuple[float, ...]:
+    """Return a sort key of a row by the first rating that it has, smaller is better."""
+    for number, column in enumerate(order):
+        if (value := row.values[column.key]) is not None:
+            estimate = getattr(value, PARTS[column.form][0]) if column.form in PARTS else value
+            return (number, estimate if column.best == "low" else -estimate)
+    return (len(order), 0.0)
+
+
+def ratings_of(scoring: str) -> list[Column]:
+    """Return the columns that rank agents where the format has no points: the first that has a value.
+
+    Raises:
+        UsageError: this program does not have the rating.
+    """
+    key = "elo" if scoring in {DEFAULT_SCORING, FORMULA_ONE} else scoring
+    if key not in COLUMNS or COLUMNS[key].best is None:
+        raise UsageError(f"the tournament is ranked by {scoring!r}, which this program does not have")
+    return [COLUMNS[key], COLUMNS["score"]]
+
+
+def scorings() -> list[str]:
+    """Return the values of `scoring` in a plan."""
+    return [
+        DEFAULT_SCORING,
+        FORMULA_ONE,
+        *(key for key, column in COLUMNS.items() if column.best is not None),
+    ]
+
+
+def drawn_column(scoring: str, rows: Sequence[AgentRow]) -> Column:
+    """Return the column whose intervals are drawn beside the standings."""
+    pages = shown_columns("pages")
+    drawn = [column for column in ratings_of(scoring) if column.form == "interval" and column in pages]
+    return next((one for one in drawn if any(row.values[one.key] for row in rows)), drawn[-1])
+
+
+def shown_columns(place: Literal["terminal", "pages"], drawn: str = "") -> list[Column]:
+    """Return the columns of a table: what may rank agents first, then counts and durations.
+
+    Args:
+        drawn: key of the column that stands beside its drawing, before all others.
+    """
+    shown = [column for column in COLUMNS.values() if column.shown in {"everywhere", place}]
+    return sorted(shown, key=lambda column: (column.key != drawn, column.form in {"count", "duration"}))
+
+
+def add_column(column: Column) -> None:
+    """Add a column or a rating to all standings that this process computes.
+
+    Raises:
+        UsageError: there is one with its key.
+    """
+    if column.key in {*COLUMNS, *scorings(), "place", "agent", "values"}:
+        raise UsageError(f"column {column.key}: there is one with this key: choose another one")
+    COLUMNS[column.key] = column
+
+
+def _elo_remarks(table: AgentTable) -> Iterator[str]:
+    elo = table.elo
+    for group in elo.groups[1:]:
+        yield (
+            f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
+            " Elo only within this group"
+        )
+    if elo.with_prior:
+        order = [agent.name for agent in table.plan.agents if agent.name in elo.with_prior]
+        names = ", ".join(sorted(order, key=lambda name: -elo.elo[name].value))
+        yield f"{names}: an agent is undefeated or has never scored, so Elo is based on a weak prior"
+
+
+def _skills(table: AgentTable) -> Sequence[Any]:
+    is_rated = bool((table.results.seats > _PAIR).any())
+    skills = rate_skills(game_tables(table.results)) if is_rated else {}
+    return [skills.get(name) for name in table.agents]
+
+
+def _counter(key: str, heading: str, **options: Any) -> Column:
+    """Return the column of the sum of a counter of `SeatRecord`."""
+    return Column(key=key, heading=heading, values=lambda table: table.sums(key), **options)
+
+
+def _duels(key: str, heading: str, outcome: int, spare: int) -> Column:
+    return Column(
+        key=key,
+        heading=heading,
+        values=lambda table: table.outcomes[:, outcome],
+        note="Games for two, or with the same seed against an agent that played alone too",
+        spare=spare,
+    )
+
+
+def _quantile(key: str, heading: str, share: float, **options: Any) -> Column:
+    return Column(
+        key=key,
+        heading=heading,
+        values=lambda table: [times.quantile_ns(share) for times in table.times],
+        form="duration",
+        **options,
+    )
+
+
+_ROWS: Final = (
+    Column(key="matches", heading="matches", values=lambda table: table.seats.counts, spare=9),
+    _duels("wins", "won", 2, spare=6),
+    _duels("draws", "drawn", 1, spare=4),
+    _duels("losses", "lost", 0, spare=5),
+    Column(
+        key="points",
+        heading="points",
+        values=lambda table: [table.points.get(name, (None, None))[0] for name in table.agents],
+        form="number",
+        note="Swiss: 1 for an encounter won, 0.5 for a drawn one. Knockout: rounds survived. Formula One:"
+        " points for places",
+        spare=None,
+    ),
+    Column(
+        key="buchholz",
+        heading="Buchholz",
+        values=lambda table: [table.points.get(name, (None, None))[1] for name in table.agents],
+        form="number",
+        note="Points of the agents that it met",
+        spare=2,
+    ),
+    Column(
+        key="score",
+        heading="score",
+        values=AgentTable.scores,
+        form="interval",
+        decimals=2,
+        note="Share of the others that it beat",
+        best="high",
+        spare=None,
+    ),
+    Column(
+        key="elo",
+        heading="Elo",
+        values=lambda table: [table.elo.elo.get(name) for name in table.agents],
+        form="interval",
+        note="From duels, by the model of Bradley and Terry",
+        best="high",
+        remarks=_elo_remarks,
+        spare=None,
+    ),
+    Column(
+        key="skill",
+        heading="skill",
+        values=_skills,
+        form="spread",
+        decimals=1,
+        note="From games for more than two seats, by openskill; it starts at 25",
+        best="high",
+        needs="flagfall[ratings]",
+        spare=12,
+    ),
+    _counter("turns", "turns", shown="files"),
+    _counter("late", "late", note="Turns for which it was late", spare=11, mark="late"),
+    Column(
+        key="fell",
+        heading="disqualified",
+        values=lambda table: table.falls[0],
+        note="Matches in which it was disqualified",
+        shown="pages",
+        mark="bad",
+    ),
+    Column(
+        key="time_losses",
+        heading="disq. late",
+        values=lambda table: table.falls[1],
+        shown="terminal",
+        spare=10,
+    ),
+    Column(
+        key="crashes",
+        heading="disq. other",
+        values=lambda table: table.falls[0] - table.falls[1],
+        shown="terminal",
+        spare=7,
+    ),
+    _counter("illegal", "illegal", shown="terminal", spare=3),
+    _counter("dropped", "dropped", shown="files"),
+    _quantile("think_p50_ns", "p50", 0.5, label="Median", note="Median think time of a turn", spare=1),
+    _quantile(
+        "think_p99_ns", "p99", 0.99, label="99 %", note="Time that 99 % of the turns did not exceed", spare=8
+    ),
+    Column(
+        key="think_max_ns",
+        heading="longest",
+        values=lambda table: table.seats.largest(table.results.seat_counters["think_max_ns"]),
+        form="duration",
+        shown="files",
+    ),
+    _counter("over_ns", "over", form="duration", shown="files"),
+)
+
+COLUMNS: Final[dict[str, Column]] = {row.key: row for row in _ROWS}
+"""All columns by key, in the order of exports."""
+
+
+def _score(
+    groups: Sequence[Array] | None, seed: int, resamples: int, normal_from: int | None
+) -> Interval | None:
+    if not groups:
+        return None
+    drawn = bootstrap_mean(groups, seed, resamples, normal_from=normal_from)
+    # Without variation so far the bootstrap has no width, although later results may differ.
+    if drawn.low is not None and drawn.low == drawn.high:
+        drawn = wilson(drawn.value, sum(map(len, groups)))
+    if drawn.low is None or drawn.high is None:
+        return drawn
+    return attrs.evolve(drawn, low=max(0.0, drawn.low), high=min(1.0, drawn.high))
+
+
+def _points_by_task(
+    plan: TournamentPlan, results: ResultColumns
+) -> tuple[Mapping[int, Sequence[Array]], int | None]:
+    """Return by agent its points of each meeting on each task, and `normal_from` of `bootstrap_mean`.
+
+    The tasks are in the order in which the agent played them first.
+    """
+    points = meeting_points(results)
+    groups = Groups(points.agent * len(plan.tasks) + points.task, len(results.agents) * len(plan.tasks))
+    values = [points.points[rows] for rows in groups.rows()]
+    found: dict[int, list[Array]] = {}
+    for group in np.argsort(groups.firsts(), kind="stable"):
+        found.setdefault(int(groups.keys[group]) // len(plan.tasks), []).append(values[group])
+    return found, normal_bound(len(points.points))

@@ -1,1 +1,0 @@
-"""Exports of journals for other programs: timelines for Perfetto, tables in Parquet."""
