@@ -26,9 +26,14 @@ import attrs
 ROOT: Final = Path(__file__).parents[1]
 
 CONCERNED: Final[Mapping[str, str]] = {
-    "flagfall/tasks/commai/micro": "tests/tasks/test_micro_tasks.py tests/tasks/test_sentence_tasks.py",
+    "flagfall/tasks/commai/micro": "tests/tasks/test_micro_tasks.py tests/tasks/test_sentence_tasks.py"
+    " tests/recording/test_rule_revisions.py",
     "flagfall/tournament/stats": "tests/tournament/test_ratings.py tests/tournament/test_sprt.py"
     " tests/tournament/test_bootstrap.py tests/tournament/test_standings.py tests/tournament/test_records.py",
+    "flagfall/timing/budget": "tests/timing/test_budget.py tests/kernel/test_being_late.py",
+    "flagfall/timing/control": "tests/timing/test_control.py tests/timing/test_budget.py",
+    "flagfall/timing/deadlines": "tests/timing/test_deadlines.py tests/kernel/test_being_late.py",
+    "flagfall/timing/durations": "tests/timing/test_durations.py tests/timing/test_control.py",
     "flagfall/timing": "tests/timing tests/kernel/test_being_late.py tests/kernel/test_stalls.py",
     "flagfall/kernel": "tests/kernel tests/recording/test_verify.py",
 }

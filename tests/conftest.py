@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -54,10 +55,16 @@ RELEASE = (
     "benchmarks/",
     "cli/test_check_host_as_plain_user.py",
     "cli/test_damaged_results.py",
+    "cli/test_logs.py::test_a_server_and_a_client_log",
+    "cli/test_logs.py::test_the_tracks_of_gvgai_log",
+    "cli/test_new.py::test_a_new_plan_takes_a_new_agent_and_a_new_task",
     "cli/test_round1_clients.py",
+    "cli/test_tables_and_schemas.py::test_tables_fit_the_terminal",
     "conformance/",
     "documents/",
     "gvgai/test_public_clients.py",
+    "gvgai/test_tracks.py::test_learner_is_better_than_random_in_validation",
+    "recording/test_older_versions.py::test_a_tournament_goes_on_under_the_rules_that_its_preset_had",
     "tasks/vgdl/test_mutants.py",
     "tournament/test_ray_engine.py",
     "viewer/test_documentation_site.py",
@@ -67,8 +74,8 @@ RELEASE = (
     "viewer/test_play_page.py",
     "viewer/test_replay_page.py",
 )
-"""Files and folders of which all tests have the mark `release`: comparisons with recordings and programs of
-the originals, matrices of damage, executed documents, most pages in a browser. Single tests have it, too."""
+"""Tests with the mark `release`, by the beginning of their names: comparisons with recordings and programs
+of the originals, matrices of damage, executed documents, most pages in a browser. Rows of others have it."""
 
 
 BROWSER_PASS = (
@@ -111,3 +118,10 @@ def virtual_clock() -> VirtualClock:
 def port() -> int:
     """A port for a program of the test to listen at."""
     return free_port()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what `-m 'not release'` leaves out as a whole."""
+    if config.getoption("-m") != "not release":
+        return None
+    return f"{collection_path.relative_to(Path(__file__).parent).as_posix()}/".startswith(RELEASE) or None

@@ -106,7 +106,12 @@ CASES: dict[str, tuple[list[Callable[[], gymnasium.Env[Any, Any]]], AutoresetMod
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+QUICK = {"LangRoom", "uneven, next step", "uneven, same step"}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if case in QUICK else [pytest.mark.release]) for case in CASES]
+)
 def test_results_equal_those_of_one_process(case: str) -> None:
     env_fns, mode, steps = CASES[case]
     with warnings.catch_warnings():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.fuzz.decoders import DECODERS, DEEP, PEAK_BYTES, Decoder
 
-EXAMPLES = 100
-SLOW_EXAMPLES = 40  # those with a file each
+EXAMPLES = 50
+SLOW_EXAMPLES = 20  # those with a file each
 
 decoders = pytest.mark.parametrize("name", DECODERS)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.odd_journals import COMMANDS, FAMILIES, complaint, odd_journal, recorded
 
-JOURNALS = 12
+JOURNALS = 5
 """Of each family; `python -m tests.fuzz.odd_journals` goes on for as long as it is asked to."""
 
 
