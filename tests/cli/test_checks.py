@@ -30,6 +30,7 @@ def test_a_failed_examination_names_the_reason(call):
         (["check-agent", "nobody"], "unknown agent"),
         (["check-agent", "random", "--limits", "memroy=1MB"], "nearest: memory"),
         (["check-agent", "random", "--host", "task", "--isolation", "sandbox"], "leave --host out"),
+        (["run", "-t", "micro1", "-a", "random", "--isolation", "sandbox"], "write --host process"),
         (["run", "-t", "micro1", "-a", "random", "--host", "task", "--limits", "disk=1MB"], "--limits"),
         (["run", "-t", "micro1", "-a", "bots.py:Echo", "--pass-env", "NOT_SET"], "is not set"),
         (

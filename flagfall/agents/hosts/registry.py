@@ -124,6 +124,11 @@ class Player:
         )
         return entry.make(self.agent if spec is None else spec, player)
 
+    @property
+    def isolates(self) -> bool:
+        """The agent, which has been checked, runs where an `Isolation` is applied."""
+        return not _is_host(self.agent) and self._entry(self.host, "host").isolates
+
     def _entry(self, kind: HostKind | None, field: str) -> HostEntry:
         """Return the row that runs the agent.
 

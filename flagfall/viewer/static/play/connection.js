@@ -1,6 +1,6 @@
 // The connection of the page: a WebSocket that is opened again when it is lost.
 
-/** Codes with which the server closes: see `flagfall/viewer/play/desk.py`. */
+/** Codes with which the server closes: see `flagfall/viewer/play/host.py`. */
 const TAKEN = 4001;
 const MOVED = 4002;
 
