@@ -98,12 +98,12 @@ class MatchRequest:
             raise UsageError(f"{named('time_control')}: clock=cpu counts real time: it needs the wall clock")
         for player in self.agents:
             player.check(named, virtual=virtual)
-        if not virtual and not any(player.isolates for player in self.agents):
-            if any(player.isolation != DEFAULT_ISOLATION for player in self.agents):
-                raise UsageError(
-                    f"the settings of isolation ({named('isolation')}) apply only to agents in processes: samples"
-                    f" run in the event loop; write {named('host')} process"
-                )
+        isolated = any(player.isolation != DEFAULT_ISOLATION for player in self.agents)
+        if isolated and not virtual and not any(player.isolates for player in self.agents):
+            raise UsageError(
+                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: samples"
+                f" run in the event loop; write {named('host')} process"
+            )
         specs = [player.spec for player in self.agents]
         if len(specs) > 1 and any(spec is not None and spec.form.is_person for spec in specs):
             raise UsageError(

@@ -151,7 +151,7 @@ spec = "silent"
 @pytest.mark.parametrize(
     ("form", "fact", "words"),
     [
-        ("benchmark", "repeats", "repeats: expected a whole number from 1 to 100000, got 1000000000"),
+        ("benchmark", "repeats", "<= 100000 - at `$.repeats`"),
         ("swiss", "format.rounds", "rounds: expected a whole number from 1 to 100000, got 1000000000"),
         ("knockout", "format.replays", "replays: expected a whole number from 0 to 100000, got 1000000000"),
     ],

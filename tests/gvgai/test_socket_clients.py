@@ -183,7 +183,7 @@ def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
     ("plan", "message"),
     [
         ("[[tasks]]\ntask = 'micro1'\nsteps = 9", "old is a GVGAI client, which plays tracks only"),
-        ("clock = 'virtual'\n[[tasks]]\ntrack = 'causeway'\ngames = 3", "runs in real time"),
+        ("clock = 'virtual'\n[[tasks]]\ntrack = 'causeway'\ngames = 3", "plays in real time"),
         ("host = 'thread'\n[[tasks]]\ntrack = 'causeway'", "real time: leave host out"),
     ],
 )
@@ -231,7 +231,7 @@ def test_host_that_is_no_process_is_refused(tmp_path, kind):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gvgai", "contest", "causeway", "--clock", "virtual", "--games", "3"], "runs in real time"),
+        (["gvgai", "contest", "causeway", "--clock", "virtual", "--games", "3"], "plays in real time"),
         (["gvgai", "play-on", "localhost:1"], "cannot be loaded into this one"),
         (["check-agent"], "plays the learning track only"),
         (["run", "--task", "micro1"], "plays the learning track only"),

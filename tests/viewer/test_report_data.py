@@ -27,7 +27,6 @@ from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import compute_standings
 from flagfall.viewer.report import comparisons
-from flagfall.viewer.report import comparisons as episodes
 from flagfall.viewer.report import data as matches
 from flagfall.viewer.report import source as journals
 from flagfall.viewer.report.data import report_data
@@ -231,14 +230,14 @@ def test_many_episodes_are_binned_and_many_repeats_have_a_middle_band() -> None:
     random = Random(2)
     several: list[Sequence[journals.Episode]] = [
         [journals.Episode(None, float(random.random()), 1) for _ in range(601)]
-        for _ in range(episodes.FEW + 1)
+        for _ in range(comparisons.FEW + 1)
     ]
-    curve = episodes._curve(task("alone", 1, names(1)), {0: several})
+    curve = comparisons._curve(task("alone", 1, names(1)), {0: several})
     assert curve is not None
     assert curve["episodes"] == 11
     assert curve["band"] == "middle"
     (series,) = curve["series"]
-    assert len(series["mean"]) == 55 <= episodes.MAX_POINTS
+    assert len(series["mean"]) == 55 <= comparisons.MAX_EPISODE_POINTS
     table = np.array([[one.reward for one in episodes_[:11]] for episodes_ in several]).mean(axis=1)
     assert series["mean"][0] == pytest.approx(table.mean(), rel=1e-4)
     assert series["low"][0] == pytest.approx(np.quantile(table, 0.1), rel=1e-4)
@@ -401,7 +400,7 @@ def test_excerpts_are_those_of_all_records(tmp_path: Path) -> None:
 
 
 def test_of_many_journals_a_random_part_is_read(learning: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(episodes, "MAX_JOURNALS", 4)
+    monkeypatch.setattr(comparisons, "MAX_JOURNALS", 4)
     curves = data_of(learning)["curves"]
     assert curves["read"] == 4
     assert curves["of"] == 12

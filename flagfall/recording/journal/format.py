@@ -234,7 +234,9 @@ def _with_arrays(event: Event) -> Event:
                 event, observation=restored(restore_arrays(observation)), action=restore_arrays(action)
             )
         return event
-    held = {name: of for name, of in event.facts().items() if isinstance(of, dict | list)}
+    # Answers to results are in a match, too, what a journal holds: they stay as they are.
+    facts = {name: of for name, of in event.facts().items() if name != "answers"}
+    held = {name: of for name, of in facts.items() if isinstance(of, dict | list)}
     return msgspec.structs.replace(event, **restore_arrays(held)) if held else event
 
 
