@@ -108,16 +108,9 @@ class EmbodiedLangRoom:
 
     Args:
         task: one of `flagfall.tasks.langroom.rules.TASKS`; see `LangRoomRules`.
-        view: see `LangRoomRules`.
-        length: see `LangRoomRules`.
-        resolution: see `LangRoomRules`.
         vocab_size: see `LangRoomRules`; an agent may say other words, which mean nothing.
-        seed: for `numpy.random.default_rng`.
         log_image: add a `log_image` to observations: the view, and three panels with the last five words of
             the room, words of the agent, and rewards. It takes more time than everything else.
-
-    Attributes:
-        task, view, length, resolution, vocab_size: see the arguments.
 
     Raises:
         UsageError: an argument is invalid.

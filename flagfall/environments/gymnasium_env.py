@@ -83,11 +83,7 @@ class TaskEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode; see `gymnasium.Env.reset`.
-
-        Args:
-            seed: the seed of the episode; `None` to draw one.
-        """
+        """Start an episode; see `gymnasium.Env.reset`."""
         super().reset(seed=seed, options=options)
         if seed is None:
             seed = int(self.np_random.integers(SEEDS))
@@ -138,9 +134,6 @@ def own_copy(value: Any) -> Any:
 
 def pictures_of(task: Task, render_mode: str | None) -> dict[str, str]:
     """Return the render modes of a task, by Gymnasium's names of them.
-
-    Args:
-        render_mode: the requested mode; `None` for none.
 
     Raises:
         UsageError: the task does not have the requested mode.
@@ -235,13 +228,7 @@ class Dialogue(CurriculumTask):
         return result
 
     def render(self, mode: str = "ansi", *args: Any, **kwargs: Any) -> Any:
-        """Return the latest steps of the dialogue, one column each; a reward stands below its reply.
-
-        Args:
-            mode: `ansi`.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-        """
+        """Return the latest steps of the dialogue, one column each; a reward stands below its reply."""
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
         teacher = [byte for byte, _, _ in self._steps_shown]

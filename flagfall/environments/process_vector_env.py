@@ -362,9 +362,6 @@ def make_process_vec(
 
     Args:
         env_id: an id of Gymnasium, also with a module to import before (`module:Env-v0`); or its spec.
-        processes: see `ProcessVectorEnv`.
-        copy: see `ProcessVectorEnv`.
-        autoreset_mode: see `ProcessVectorEnv`.
         options: for `gymnasium.make`, and by it for the environments.
 
     Raises:
@@ -392,12 +389,7 @@ def _vector_env(
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **options: Any,
 ) -> VectorEnv[Any, Any, Any]:
-    """Return environments of one id.
-
-    Args:
-        processes: number of worker processes; `None` for none.
-        options: for `gymnasium.make`.
-    """
+    """Return environments of one id."""
     check_count("num_envs", num_envs)
     mode = checked_autoreset(autoreset_mode)
     if processes is not None:
@@ -418,9 +410,7 @@ def langroom(
     """Return LangRooms in one batch, or in one for each process.
 
     Args:
-        processes: number of worker processes; `None` for none.
         copy: see `ProcessVectorEnv`; a batch always gives out new arrays.
-        options: for `LangRoomVectorEnv`.
     """
     if processes is None:
         return LangRoomVectorEnv(num_envs, **options)

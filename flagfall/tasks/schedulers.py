@@ -119,7 +119,6 @@ class SequentialTaskScheduler(TaskScheduler):
     """Goes through the list in order and starts again, regardless of outcomes.
 
     Args:
-        tasks: the tasks, in order; at least one.
         rounds: number of passes through the list, at least 1; `None` for no end.
     """
 
@@ -149,7 +148,6 @@ class _ThresholdScheduler(TaskScheduler):
     """Repeats a task until it has been solved often enough, then moves on.
 
     Args:
-        tasks: the tasks, in order; at least one.
         success_threshold: number of successes to move on, at least 1.
     """
 
@@ -178,11 +176,7 @@ class IncrementalTaskScheduler(_ThresholdScheduler):
         return self.tasks[self._index]
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success.
-
-        Args:
-            outcome: the outcome of the last task.
-        """
+        """Count a success."""
         self._count += outcome.result is True
 
 
@@ -200,11 +194,7 @@ class ConsecutiveTaskScheduler(_ThresholdScheduler):
         return self.tasks[self._index] if self._index < len(self.tasks) else None
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success; restart the count after anything else.
-
-        Args:
-            outcome: the outcome of the last task.
-        """
+        """Count a success; restart the count after anything else."""
         self._count = self._count + 1 if outcome.result is True else 0
 
 
@@ -215,7 +205,6 @@ class DependenciesTaskScheduler(TaskScheduler):
     together; listing a task twice does not make it more likely.
 
     Args:
-        tasks: the tasks; at least one.
         tasks_dependencies: pairs of task ids; the second stays locked until the first is solved.
         unlock_threshold: number of successes that solve a task, at least 1.
 
@@ -250,11 +239,7 @@ class DependenciesTaskScheduler(TaskScheduler):
         return self._random.choice(self._available)
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success of the task, and unlock the tasks that depend on it.
-
-        Args:
-            outcome: the outcome of the last task.
-        """
+        """Count a success of the task, and unlock the tasks that depend on it."""
         if outcome.result is not True:
             return
         self._successes[outcome.task] += 1

@@ -48,12 +48,7 @@ class Results(NamedTuple):
 
 
 class EnvShare:
-    """Share of single environments; does with them what `gymnasium.vector.SyncVectorEnv` does.
-
-    Args:
-        makers: a function for each environment.
-        autoreset_mode: what follows the end of an episode.
-    """
+    """Share of single environments; does with them what `gymnasium.vector.SyncVectorEnv` does."""
 
     def __init__(
         self, makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]], autoreset_mode: AutoresetMode
@@ -94,7 +89,6 @@ class EnvShare:
         """Start episodes; see `gymnasium.vector.VectorEnv.reset`.
 
         Args:
-            seeds: one for each environment.
             options: for each environment, without `reset_mask`.
             mask: the environments to reset; `None` for all.
 

@@ -54,7 +54,6 @@ class EnvironmentTask(Task):
 
     Args:
         env: the environment; the task closes it.
-        id: the text from which the task can be made again.
 
     Raises:
         UsageError: `action_mask` is not a boolean.
@@ -92,11 +91,6 @@ class EnvironmentTask(Task):
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
         """Render the environment.
 
-        Args:
-            mode: `rgb`, `ansi` or another mode of the environment.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-
         Raises:
             NotImplementedError: the environment was not made with this render mode.
         """
@@ -119,9 +113,6 @@ class EnvironmentTask(Task):
 
 def finite_reward(reward: Any) -> float:
     """Return a reward as a number.
-
-    Args:
-        reward: the value returned by an environment.
 
     Raises:
         ValueError: it is not a finite number, so it can be neither summed nor recorded.

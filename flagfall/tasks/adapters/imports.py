@@ -33,7 +33,6 @@ class CodeSpec:
     Attributes:
         place: the module, or a path that ends in `.py`.
         member: the name of a class or function in it; dots lead into classes.
-        options: the text after the question mark, with it; empty if there is none.
     """
 
     place: str
@@ -42,11 +41,7 @@ class CodeSpec:
 
     @classmethod
     def parse(cls, task_id: str) -> CodeSpec | None:
-        """Return the parts of a text; `None` if it does not have this form.
-
-        Args:
-            task_id: the text of a task that is of no family.
-        """
+        """Return the parts of a text; `None` if it does not have this form."""
         name, mark, rest = task_id.partition("?")
         place, colon, member = name.rpartition(":")
         if not colon or not _is_dotted(member):
@@ -59,11 +54,7 @@ class CodeSpec:
         return self.place.endswith(".py")
 
     def in_folder(self, folder: Path) -> str:
-        """Return the text with an absolute path, where it names a file.
-
-        Args:
-            folder: the folder to which relative paths refer.
-        """
+        """Return the text with an absolute path, where it names a file."""
         place = str((folder / self.place).resolve()) if self.is_file else self.place
         return f"{place}:{self.member}{self.options}"
 

@@ -202,19 +202,11 @@ class PettingZooTask(EnvironmentTask):
         return self.observation_space_of(self.players[0])
 
     def action_space_of(self, player: str) -> spaces.Space[Any]:
-        """Return the action space of a player.
-
-        Args:
-            player: one of `players`.
-        """
+        """Return the action space of a player."""
         return self._action_spaces[player]
 
     def observation_space_of(self, player: str) -> spaces.Space[Any]:
-        """Return the observation space of a player, with the mask if `action_mask` is set.
-
-        Args:
-            player: one of `players`.
-        """
+        """Return the observation space of a player, with the mask if `action_mask` is set."""
         return self._observation_spaces[player]
 
     def is_legal(self, action: Any) -> bool:
@@ -222,11 +214,7 @@ class PettingZooTask(EnvironmentTask):
         return any(self.is_legal_for(player, action) for player in self.players)
 
     def is_legal_for(self, player: str, action: Any) -> bool:
-        """Return whether an action lies in the player's space and is allowed by the mask shown to the player.
-
-        Args:
-            player: one of `players`.
-        """
+        """Return whether an action lies in the player's space, and the mask shown to the player allows it."""
         space = self._action_spaces[player]
         return contains(space, action) and is_allowed(space, mask_of(self._seen.get(player)), action)
 
@@ -348,12 +336,7 @@ def _observed(asked: Asked) -> dict[str, Any]:
 
 
 def pettingzoo_task(env: Any, id: str | None = None, **options: Any) -> PettingZooTask:  # noqa: A002 - as everywhere
-    """Make the task of an environment of either interface.
-
-    Args:
-        id: see `PettingZooTask`.
-        options: the other arguments of `PettingZooTask`.
-    """
+    """Make the task of an environment of either interface."""
     return (AECTask if hasattr(env, "last") else ParallelTask)(env, id, **options)
 
 

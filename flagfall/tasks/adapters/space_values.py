@@ -328,11 +328,7 @@ def mask_of(observation: Any) -> Any:
 
 
 def is_allowed(space: spaces.Space[Any], mask: Any, action: Any) -> bool:
-    """Return whether a mask allows an action; spaces other than `Discrete` are not masked.
-
-    Args:
-        mask: the mask; `None` for none.
-    """
+    """Return whether a mask allows an action; spaces other than `Discrete` are not masked."""
     if mask is None or not isinstance(space, spaces.Discrete):
         return True
     return bool(mask[read(space, action) - int(space.start)])

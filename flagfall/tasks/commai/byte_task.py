@@ -66,11 +66,7 @@ class ByteTask(Task):
 
     @abstractmethod
     def script(self, rng: Random) -> Script:
-        """Run one instance of the task from the teacher's side, and return its result.
-
-        Args:
-            rng: the source of everything random in the instance.
-        """
+        """Run one instance of the task from the teacher's side, and return its result."""
 
     @property
     def action_space(self) -> Space[Any]:
@@ -88,11 +84,7 @@ class ByteTask(Task):
         return whole_numbers(256), whole_numbers(256)
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is a whole number from 0 to 255.
-
-        Args:
-            action: any object; see `is_whole`.
-        """
+        """Return whether an action is a whole number from 0 to 255."""
         if type(action) is int:
             return 0 <= action <= 255  # noqa: PLR2004
         return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004

@@ -72,7 +72,6 @@ def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[Con
     """Make tasks that share one grid world.
 
     Args:
-        ids: ids of tasks, such as `commai.navigation.turning`.
         world: the world to share; `None` for a new one.
 
     Raises:

@@ -178,9 +178,6 @@ class Conversation:
     def wait(self, condition: Callable[[], object]) -> Generator[int, int, bool]:
         """Listen until a condition is true.
 
-        Args:
-            condition: checked after every byte.
-
         Returns:
             `False` if the time is up.
         """
@@ -254,9 +251,7 @@ class ConversationTask(ByteTask):
     """A task that is a conversation.
 
     Args:
-        max_time: time limit in steps.
         forgets: see rule 2.
-        world: the world it is played in; `None` for none.
 
     Attributes:
         channel: how texts are sent, from the next instance on.
@@ -284,11 +279,7 @@ class ConversationTask(ByteTask):
         self.conversation = Conversation(self.pay, max_time)
 
     def script(self, rng: Random) -> Script:
-        """Run one instance: the script of the task, and its last texts.
-
-        Args:
-            rng: the source of everything random in the instance.
-        """
+        """Run one instance: the script of the task, and its last texts."""
         self.conversation = talk = Conversation(
             self.pay, self.max_time, self.world, self.forgets, self.channel
         )
@@ -326,23 +317,14 @@ class TaskSpec:
 
 @attrs.frozen
 class WorldTaskSpec:
-    """Specification of a task in the grid world.
-
-    Attributes:
-        max_time: time limit in steps.
-        forgets: whether text that interrupts the teacher is forgotten.
-    """
+    """Specification of a task in the grid world."""
 
     play: WorldScript
     max_time: float
     forgets: bool = True
 
     def task(self, task_id: str, world: GridWorld | None = None) -> ConversationTask:
-        """Make a task.
-
-        Args:
-            world: the world it is played in; `None` for a new one.
-        """
+        """Make a task."""
         place = GridWorld() if world is None else world
 
         def play(talk: Conversation, rng: Random) -> Script:

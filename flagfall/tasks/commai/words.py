@@ -111,7 +111,6 @@ def parse_vocabulary(lines: Iterable[str], name: str) -> Vocabulary:
     """Parse a vocabulary.
 
     Args:
-        lines: the lines of a vocabulary file.
         name: the name of the vocabulary in messages.
 
     Raises:
@@ -196,11 +195,7 @@ def number_forms(value: int, words: Sequence[str] = NUMBERS) -> tuple[str, ...]:
 
 
 def number(value: int, rng: Random, words: Sequence[str] = NUMBERS) -> str:
-    """Return one of the ways to write a number.
-
-    Args:
-        words: the words for 0, 1, 2 and so on.
-    """
+    """Return one of the ways to write a number."""
     return rng.choice(number_forms(value, words))
 
 
@@ -215,11 +210,7 @@ def plural(noun: str, count: int = 2) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """Join items as in `a, b and c`.
-
-    Args:
-        items: the items, in order.
-    """
+    """Join items as in `a, b and c`."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
 
@@ -240,30 +231,18 @@ of length one is missed once in 2,500 times."""
 
 
 class Scrambler:
-    """A vocabulary of pseudo-words that grows with the teacher's texts.
-
-    Args:
-        rng: the source of the pseudo-words.
-    """
+    """A vocabulary of pseudo-words that grows with the teacher's texts."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self._words: dict[str, str] = {}
 
     def scramble(self, text: str) -> str:
-        """Translate a text of the teacher; new words get new pseudo-words.
-
-        Args:
-            text: plain text.
-        """
+        """Translate a text of the teacher; new words get new pseudo-words."""
         return _SCRAMBLED_WORD.sub(lambda word: self._translate(word.group(), learn=True), text)
 
     def unscramble(self, text: str) -> str:
-        """Translate a text of the learner back; unknown words are unchanged.
-
-        Args:
-            text: text in pseudo-words.
-        """
+        """Translate a text of the learner back; unknown words are unchanged."""
         return _SCRAMBLED_WORD.sub(lambda word: self._translate(word.group(), learn=False), text)
 
     def _translate(self, word: str, *, learn: bool) -> str:

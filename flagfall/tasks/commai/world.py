@@ -48,9 +48,6 @@ class WorldSwitch(TaskSampler):
 
     So a world lasts from task to task, until a task with another world, or without one, comes between. Tasks
     name their world in an attribute `world`.
-
-    Args:
-        tasks: the sampler that chooses the tasks.
     """
 
     def __init__(self, tasks: TaskSampler) -> None:
@@ -122,12 +119,7 @@ _CELL_HEIGHT: Final = 2
 
 @attrs.frozen
 class Entity:
-    """The content of a cell.
-
-    Attributes:
-        pickable: whether the learner can pick it up.
-        traversable: whether the learner can walk onto it.
-    """
+    """The content of a cell."""
 
     name: str
     pickable: bool = True
@@ -175,21 +167,11 @@ class GridWorld:
         self.changes = 0
 
     def place(self, name: str, at: Position, *, pickable: bool = True, traversable: bool = True) -> None:
-        """Put an entity into a cell, replacing its content.
-
-        Args:
-            at: the cell.
-            pickable: whether the learner can pick it up.
-            traversable: whether the learner can walk onto it.
-        """
+        """Put an entity into a cell, replacing its content."""
         self.entities[at] = Entity(name, pickable, traversable)
 
     def remove(self, at: Position) -> None:
-        """Empty a cell.
-
-        Args:
-            at: the cell.
-        """
+        """Empty a cell."""
         self.entities.pop(at, None)
 
     def neighbour(self, direction: str) -> Position:
@@ -216,14 +198,7 @@ class GridWorld:
         return _CLOCKWISE[(_CLOCKWISE.index(self.direction) + turn) % len(_CLOCKWISE)]
 
     def hear(self, heard: str) -> str | None:
-        """Obey the command that the learner's text ends with, if any.
-
-        Args:
-            heard: the learner's text in this instance.
-
-        Returns:
-            the answer; `None` if there is no command.
-        """
+        """Obey the command that the learner's text ends with, if any."""
         if heard.endswith("."):
             end = heard[-_LONGEST_COMMAND:]
             for command, obey in self._commands:

@@ -77,14 +77,7 @@ class WrappedTask(Task):
         return self.task.result()
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Let the task inside take the rules of a recorded match.
-
-        Args:
-            revisions: the revisions in the journal, by family.
-
-        Returns:
-            why that is impossible; `None` if it is done.
-        """
+        """Let the task inside take the rules of a recorded match."""
         return self.task.follow_rules(revisions)
 
     def metrics(self) -> dict[str, Any]:
@@ -116,11 +109,7 @@ class RewardCap:
         return _CappedTask(task, self)
 
     def allow(self, task_id: str, reward: float) -> float:
-        """Return the part of a reward that may be paid, and count it as paid.
-
-        Args:
-            reward: the reward before the cap.
-        """
+        """Return the part of a reward that may be paid, and count it as paid."""
         paid = self.paid.get(task_id, 0)
         if not reward or paid >= self.most:
             return 0
@@ -200,11 +189,7 @@ class BitTask(WrappedTask):
         return whole_numbers(2), whole_numbers(2)
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is 0 or 1.
-
-        Args:
-            action: any object; see `is_whole`.
-        """
+        """Return whether an action is 0 or 1."""
         return is_whole(action) and 0 <= action <= 1
 
     def _reset(self, seed: int) -> int:

@@ -134,7 +134,6 @@ class ConfigTask:
     """One task of a configuration.
 
     Attributes:
-        world: the name of its world; `None` for none.
         settings: settings that differ from the defaults.
     """
 
@@ -263,11 +262,6 @@ class _SeededScrambler(Scrambler):
 
 class ConfiguredTasks(WorldSwitch):
     """The scheduler of a configuration: it also resets worlds, pseudo-words and reward caps.
-
-    Args:
-        tasks: the scheduler that chooses the tasks.
-        scrambler: the pseudo-words of all tasks; `None` for none.
-        cap: the cap of all tasks; `None` for none.
 
     Attributes:
         policy: the scheduler that chooses the tasks.

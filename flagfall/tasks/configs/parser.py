@@ -99,10 +99,6 @@ def _is_pattern(name: str) -> bool:
 def parse_tables(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -> Config:
     """Make a configuration from tables in flagfall's form.
 
-    Args:
-        data: the tables, as TOML or JSON gives them.
-        problems: takes everything that is wrong.
-
     Raises:
         UsageError: there are problems; the message has all of them.
     """
@@ -251,8 +247,6 @@ def world_type(value: Any, name: str, problems: Problems, known: Mapping[str, An
 
     Args:
         value: a text, or a table with nothing but its `type`.
-        name: the name of the world in the file.
-        problems: takes everything that is wrong.
         known: names of types, for hints.
 
     Returns:
@@ -278,9 +272,6 @@ def world_of_task(
 
     Args:
         value: the value of `world` in the file.
-        type_id: the type of the task, a key of `TASK_TYPES`.
-        worlds: the worlds of the file, by name.
-        problems: takes everything that is wrong.
 
     Returns:
         a key of `worlds`; `None` if there were problems.
@@ -300,7 +291,6 @@ def check_arguments(policy: str, arguments: Mapping[str, Any], path: KeyPath, pr
     Args:
         policy: a key of `POLICIES`, or the whole text of a policy, which takes no further arguments.
         path: the place of the table that holds them.
-        problems: takes what is wrong.
     """
     if policy not in POLICIES:  # also for an unknown policy: `parse_policy` reports that one
         problems.add((*path, next(iter(arguments))), f"policy {policy!r} takes no further arguments")
@@ -316,7 +306,6 @@ def checked(config: Config, path: KeyPath, problems: Problems) -> Config:
 
     Args:
         path: the place of the arguments of its policy.
-        problems: those noted so far.
 
     Raises:
         UsageError: there are problems, or it cannot be built.

@@ -62,11 +62,7 @@ class Heaps(Task):
         return self._observations
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action takes as many counters as the heap has, at most.
-
-        Args:
-            action: any object; `None` is the NIL action.
-        """
+        """Return whether an action takes as many counters as the heap has, at most."""
         if action is None:
             return True
         is_number = isinstance(action, int | np.integer) and not isinstance(action, bool)
@@ -102,13 +98,7 @@ class Heaps(Task):
         return not any(self.heaps)
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the heaps as text (`ansi`).
-
-        Args:
-            mode: `ansi`.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-        """
+        """Return the heaps as text (`ansi`)."""
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
         rows = [f"{number}  {'o' * size}" for number, size in enumerate(self.heaps)]

@@ -119,13 +119,7 @@ class Lamps(Task):
         return False
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the grid as a picture (`rgb`) or as text (`ansi`).
-
-        Args:
-            mode: one of `render_modes`.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-        """
+        """Return the grid as a picture (`rgb`) or as text (`ansi`)."""
         if mode == "ansi":
             letters = "".join(map(self._letter, _CELLS))
             return "\n".join(letters[start : start + SIZE] for start in range(0, len(letters), SIZE))

@@ -47,12 +47,7 @@ _WIDEST_VIEW: Final = SIZE - 1
 
 
 def place_of(x: int, y: int) -> int:
-    """Return the number of a place.
-
-    Args:
-        x: column, from 0.
-        y: row, from 0.
-    """
+    """Return the number of a place."""
     return SIZE * y + x
 
 
@@ -191,9 +186,6 @@ class LangRoomRules:
     def choose(cls, task: str = "answer-only", **options: Any) -> LangRoomRules:
         """Make rules from options by name; unlike the class itself, it reports unknown options.
 
-        Args:
-            task: one of `TASKS`.
-
         Raises:
             UsageError: an option is unknown or invalid.
         """
@@ -284,7 +276,6 @@ class Room:
 
     Attributes:
         rng: the source of everything random; may be replaced between episodes.
-        place: the place of the player, see `place_of`.
         colors: the colour of each object, as indices of `COLORS`.
         word: the current word, as an index of `WORDS`.
         steps: steps taken in this episode.
@@ -341,12 +332,6 @@ class Room:
 
     def step(self, move: int, talk: int) -> float:
         """Play a step: move, advance to the next word, and return the reward of both.
-
-        Args:
-            move: an index of `MOVES`.
-
-        Returns:
-            the reward.
 
         Raises:
             UsageError: there is no such move or word, or no episode is running; nothing was changed.

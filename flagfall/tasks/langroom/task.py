@@ -58,9 +58,6 @@ _UNKNOWN: Final = len(WORDS)
 class RoomBatch:
     """A batch of rooms, one for each generator.
 
-    Args:
-        rngs: the source of everything random in each room.
-
     Attributes:
         rngs: the generators; each may be replaced before `begin`.
         colors: the colour of each object, (n, 4).
@@ -205,9 +202,6 @@ class LangRoom(Task):
     Pictures (`rgb`) show the latest words and rewards beside the view if the task was made to be drawn
     (`flagfall.tasks.task`); otherwise the panels are empty.
 
-    Args:
-        rules: the rules, such as `LangRoomRules(task="echo", view=3)`.
-
     Attributes:
         id: the text of its rules, such as `langroom:echo:view=3`.
     """
@@ -271,11 +265,7 @@ class LangRoom(Task):
         return super().metrics() | {"questions": self._room.questions, "answered": self._room.answered}
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the picture for people (`rgb`), uint8 (height, 4 * height, 3), or the text (`ansi`).
-
-        Args:
-            mode: one of `render_modes`.
-        """
+        """Return the picture for people (`rgb`), uint8 (height, 4 * height, 3), or the text (`ansi`)."""
         room = self._room
         if mode == "rgb":
             view = large_images(self.rules).get(room.place, room.colors)

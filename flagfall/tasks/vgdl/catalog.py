@@ -28,9 +28,6 @@ def make_vgdl(text: str) -> Task:
 def vgdl_in_folder(text: str, folder: Path) -> str:
     """Return an id with an absolute path, if its game is a file.
 
-    Args:
-        folder: the folder to which a relative path refers.
-
     Raises:
         UsageError: the id is invalid.
     """

@@ -110,7 +110,6 @@ class EffectRule:
     """One line of the InteractionSet, in file order.
 
     Attributes:
-        effect: its name, such as `killSprite`.
         seconds: other types, one pair each; empty unless it runs on collisions.
         parameters: common ones and the effect's own, converted; defaults filled in.
         written: keys on the line itself (some rules depend on whether a key was given).

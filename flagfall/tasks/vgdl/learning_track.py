@@ -104,12 +104,7 @@ RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
 
 
 class TrackLevel(TaskDefaults):
-    """One level in one phase: its task, with the limits of the phase.
-
-    Args:
-        phase: `TRAINING` or `VALIDATION`.
-
-    """
+    """One level in one phase: its task, with the limits of the phase."""
 
     def __init__(
         self, task: TaskRole, level: int, phase: Literal["training", "validation"], rules: TrackRules
@@ -127,11 +122,7 @@ class TrackLevel(TaskDefaults):
         self._task = task
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is legal.
-
-        Args:
-            action: the action of the level's task.
-        """
+        """Return whether an action is legal."""
         return self._task.is_legal(action)
 
     def reset(self, seed: int) -> Any:
@@ -139,11 +130,7 @@ class TrackLevel(TaskDefaults):
         return self._task.reset(seed)
 
     def step(self, action: Any) -> StepResult:
-        """Play one step.
-
-        Args:
-            action: the action of the level's task.
-        """
+        """Play one step."""
         return self._task.step(action)
 
     def result(self) -> bool | None:
@@ -161,11 +148,6 @@ class TrackLevel(TaskDefaults):
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
         """Render the level's task.
-
-        Args:
-            mode: see `flagfall.tasks.task.Task.render`.
-            args: for modes of the task's own.
-            kwargs: for modes of the task's own.
 
         Raises:
             NotImplementedError: the task does not have this mode.
@@ -228,11 +210,7 @@ class Track:
         return self.current
 
     def report(self, outcome: Outcome) -> None:
-        """Record the agent's answer, and end training if its time is over.
-
-        Args:
-            outcome: the outcome of the last level.
-        """
+        """Record the agent's answer, and end training if its time is over."""
         self._answer = outcome.answers.get(0)
         if self.phase == "validation":
             if self.loses_rounds and isinstance(self._answer, str) and self._answer == LOST_ROUND:

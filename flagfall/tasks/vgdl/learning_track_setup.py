@@ -66,9 +66,6 @@ class TrackSetup:
     def from_config(cls, config: str) -> TrackSetup | None:
         """Return the setup that `header` wrote; `None` if the text is of another kind.
 
-        Args:
-            config: field of `flagfall.events.MatchStarted`.
-
         Raises:
             UsageError: the text is damaged.
         """

@@ -44,7 +44,6 @@ class TrackTask(VgdlTask):
 
     Args:
         shared: the game whose state is kept from level to level; `None` to start each level anew.
-        tiles: see `VgdlTask`.
     """
 
     nil_action: Any = NIL
@@ -70,11 +69,7 @@ class TrackTask(VgdlTask):
         return start(self._shared.game, self._level, seed, self._block, self._shared.memory)
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is legal.
-
-        Args:
-            action: a name or a number.
-        """
+        """Return whether an action is legal."""
         return action in self._names if isinstance(action, str) else super().is_legal(action)
 
     def _step(self, action: Any) -> StepResult:
@@ -87,10 +82,6 @@ class TrackTask(VgdlTask):
 
 def build_track(game: str, rules: TrackRules, sprites: Path | None) -> Track:
     """Return a new track with new tasks.
-
-    Args:
-        game: its file or its name; see `flagfall.tasks.vgdl.task_id`.
-        sprites: folder of images for pictures; `None` for flagfall's own drawings.
 
     Raises:
         UsageError: the game or one of its levels does not exist or is invalid, or the folder does not exist

@@ -200,11 +200,7 @@ class VgdlTask(Task):
         return snapshot(self.play)
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the current picture (`rgb`) or text (`ansi`).
-
-        Args:
-            mode: one of `render_modes`.
-        """
+        """Return the current picture (`rgb`) or text (`ansi`)."""
         if mode == "rgb":
             return self._painter.paint()
         if mode == "ansi":

@@ -44,9 +44,6 @@ def game_ids() -> tuple[str, ...]:
 def game_path(game: str) -> Path:
     """Return the file of a game.
 
-    Args:
-        game: name of a game that is part of flagfall, or a file whose name ends in `.txt`.
-
     Raises:
         UsageError: there is no such game.
     """

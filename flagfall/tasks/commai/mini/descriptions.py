@@ -157,7 +157,6 @@ def right_string(description: Description, length: int, rng: Random) -> str:
 
     Args:
         length: the string has more letters than this, but not many more than it needs.
-        rng: the source of everything random.
 
     Raises:
         UsageError: the description fits no such string, or nearly none.
@@ -167,10 +166,6 @@ def right_string(description: Description, length: int, rng: Random) -> str:
 
 def wrong_string(description: Description, length: int, rng: Random) -> str:
     """Draw a string that nearly fits a description: a right one with an error.
-
-    Args:
-        length: see `right_string`.
-        rng: the source of everything random.
 
     Raises:
         UsageError: the description fits every string, or no string to begin with.

@@ -53,11 +53,7 @@ _FAILURE: Final = 0
 
 
 class Example(NamedTuple):
-    """The content of an instance.
-
-    Attributes:
-        fits: whether it fits.
-    """
+    """The content of an instance."""
 
     description: str
     string: str
@@ -71,17 +67,13 @@ class MiniTask(ByteTask):
     """A mini-task of round 1: does the string fit the description?
 
     Args:
-        make_example: draws the content of each instance.
         former_examples: draws it as revision 2 of the rules did, so that journals of it can be verified;
             `None` if they cannot.
 
     Attributes:
-        id: the name of the task, such as `mini3`.
-        max_time: see `MAX_TIME`.
         world: a world that also hears the learner; `None` for none. A `WorldSwitch` resets it.
         fixes: repair the quirks of the original that `docs/round1.md` lists (Q9, Q10). The quirk of the
             examples (Q29) belongs to `make_example`.
-        example: the content of the current instance.
     """
 
     example: Example
@@ -105,11 +97,7 @@ class MiniTask(ByteTask):
         self._timed_out = False
 
     def script(self, rng: Random) -> Script:
-        """Run one instance: description, answer, closing sentence, silence.
-
-        Args:
-            rng: the source of everything random in the instance.
-        """
+        """Run one instance: description, answer, closing sentence, silence."""
         self.example = example = self._make_example(rng)
         self._timed_out = False
         heard = bytearray()
@@ -179,12 +167,6 @@ class MiniTask(ByteTask):
         """Take the rules of a recorded match.
 
         Revisions 1 and 2 drew other strings. Those of revision 2 are drawn again by `former_examples`.
-
-        Args:
-            revisions: the revisions in the journal, by family.
-
-        Returns:
-            why that is impossible; `None` if it is done.
         """
         revision = revision_of(revisions, ROUND1)
         if revision == _FORMER and self._former_examples is not None:
@@ -205,12 +187,7 @@ class MiniTask(ByteTask):
 
 
 class Strings(NamedTuple):
-    """Two functions that draw strings from a description, a length and a source of random numbers.
-
-    Attributes:
-        right: draws one that fits.
-        wrong: draws one that does not.
-    """
+    """Two functions that draw strings from a description, a length and a source of random numbers."""
 
     right: Callable[[Description, int, Random], str]
     wrong: Callable[[Description, int, Random], str]
@@ -266,9 +243,7 @@ def make_example(
     Every string fits `anything`. As in the original, the empty string represents one that does not.
 
     Args:
-        rng: the source of everything random.
         fixes: repair that quirk (Q29): the answer to `anything` is always yes.
-        strings: how strings are drawn.
     """
     description = _describe(rng, row)
     length = rng.randint(1, row.longest)
@@ -284,13 +259,7 @@ def make_example(
 def any_of(
     rng: Random, *, rows: Sequence[ExampleSet], fixes: bool = False, strings: Strings = _STRINGS
 ) -> Example:
-    """Draw an example of one of several sets, chosen uniformly: mini-task 5.
-
-    Args:
-        rng: the source of everything random.
-        fixes: see `make_example`.
-        strings: how strings are drawn.
-    """
+    """Draw an example of one of several sets, chosen uniformly: mini-task 5."""
     return make_example(rng, row=rng.choice(rows), fixes=fixes, strings=strings)
 
 
@@ -328,12 +297,6 @@ class WarmUp:
     """Mini-task 0: a single run, the same for ten instances; longer runs after many instances.
 
     Instances are counted over the life of the task, regardless of their results.
-
-    Args:
-        strings: how strings are drawn.
-
-    Attributes:
-        instances: number of instances so far.
     """
 
     SAME: Final = 10

@@ -60,11 +60,7 @@ def properties(owner: str | None = None) -> list[str]:
 
 
 def things_that_are(quality: str, owner: str) -> list[str]:
-    """Return the objects in a basket that have a property.
-
-    Args:
-        owner: whose basket.
-    """
+    """Return the objects in a basket that have a property."""
     return [name for name, qualities in BASKETS[owner].items() if quality in qualities]
 
 
@@ -103,8 +99,6 @@ class Quiz:
     """A question with its answer.
 
     Attributes:
-        question: the opening.
-        judge: returns whether an answer is right.
         solution: the sentence with the right answer, sent at the end of the time.
         again: text before the question when it is asked again; empty if the teacher waits instead.
         praise: the reply to a right answer; empty for any praise.

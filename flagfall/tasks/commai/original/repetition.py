@@ -96,7 +96,6 @@ def prime_pairs(draw: Draw, owner: str, seed: int = 0) -> Mapping[str, str]:
     """Draw the target of each prime.
 
     Args:
-        draw: draws a prime or a target.
         owner: name of the task; each has its own pairs.
         seed: the same seed gives the same pairs in every match.
     """

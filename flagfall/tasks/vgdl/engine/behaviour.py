@@ -25,11 +25,7 @@ _EffectBehaviour = TypeVar("_EffectBehaviour", bound=Callable[..., int])
 
 
 def effect(name: str) -> Callable[[_EffectBehaviour], _EffectBehaviour]:
-    """Register a function `(line, play, first, second)` that returns the change of the score.
-
-    Args:
-        name: the name of the effect, as games write it.
-    """
+    """Register a function `(line, play, first, second)` that returns the change of the score."""
 
     def register(behaviour: _EffectBehaviour) -> _EffectBehaviour:
         effect_maker(name)(lambda line, _game: partial(behaviour, line))
@@ -40,9 +36,6 @@ def effect(name: str) -> Callable[[_EffectBehaviour], _EffectBehaviour]:
 
 def effect_maker(name: str) -> Callable[[EffectMaker], EffectMaker]:
     """Register a function that makes an effect from its line.
-
-    Args:
-        name: the name of the effect, as games write it.
 
     Raises:
         TypeError: the effect has a behaviour already.
@@ -74,9 +67,6 @@ class BehaviourRegistry(dict[str, Callable[[SpriteKind], _SpriteBehaviour]], Gen
     ) -> Callable[[Callable[[SpriteKind], _SpriteBehaviour]], Callable[[SpriteKind], _SpriteBehaviour]]:
         """Register a function that makes the behaviour of a type.
 
-        Args:
-            name: the name of the behaviour, as rows of sprite classes write it.
-
         Raises:
             TypeError: another function has this name.
         """
@@ -93,9 +83,6 @@ class BehaviourRegistry(dict[str, Callable[[SpriteKind], _SpriteBehaviour]], Gen
 
     def plain(self, name: str) -> Callable[[_SpriteBehaviour], _SpriteBehaviour]:
         """Register a function that is the behaviour of all types.
-
-        Args:
-            name: the name of the behaviour, as rows of sprite classes write it.
 
         Raises:
             TypeError: another function has this name.

@@ -177,9 +177,6 @@ MAX_CELLS_A_SIDE: Final = 64
 def compile_kinds(definition: GameDefinition, side_effects: SideEffects) -> tuple[SpriteKind, ...]:
     """Return the traits of all types of a game.
 
-    Args:
-        side_effects: types whose sprites its effects can change.
-
     Raises:
         GameError: a sprite is too large.
     """

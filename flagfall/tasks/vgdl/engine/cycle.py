@@ -25,10 +25,6 @@ _SIDEWAYS: Final = 3
 def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory: PlayMemory) -> Play:
     """Return a play before its first cycle.
 
-    Args:
-        block_size: pixels a cell.
-        memory: the memory of an earlier play, or a new one.
-
     Raises:
         GameError: the level needs too much work.
     """
@@ -147,11 +143,7 @@ def begin_cycle(play: Play) -> None:
 
 
 def update(play: Play, action: str) -> None:
-    """Run the action of the avatar, then the updates of all types.
-
-    Args:
-        action: see `advance`.
-    """
+    """Run the action of the avatar, then the updates of all types."""
     avatar = play.avatar
     if avatar is not None and not avatar.disabled:
         kind = avatar.kind

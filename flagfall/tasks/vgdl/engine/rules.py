@@ -24,9 +24,6 @@ def find_barriers(game: Game) -> list[frozenset[int]]:
     The first effects on such a type, in the order in which pairs are run, step it back from these types, and
     their sprites never move. Nothing reads its position before: no timer, no edge effect, no chaser, and no
     effect on other sprites.
-
-    Args:
-        game: with its pairs, edges and timers.
     """
     definition = game.definition
     if game.timer_plans or any(rule.effect == "shieldFrom" for rule in definition.rules):
@@ -84,23 +81,13 @@ def check_edges(play: Play) -> None:
 
 
 def may_be_outside(sprite: Sprite, width: int, height: int) -> bool:
-    """Return whether the cells in which a sprite is entered extend beyond the screen.
-
-    Args:
-        width: the width of the screen, in pixels.
-        height: the height of the screen, in pixels.
-    """
+    """Return whether the cells in which a sprite is entered extend beyond the screen."""
     right = sprite.right + sprite.w
     return sprite.left < 0 or sprite.top < 0 or right > width or sprite.bottom + sprite.h > height
 
 
 def is_outside(sprite: Sprite, width: int, height: int) -> bool:
-    """Return whether any part of a sprite is beyond the screen; the border belongs to the screen.
-
-    Args:
-        width: the width of the screen, in pixels.
-        height: the height of the screen, in pixels.
-    """
+    """Return whether any part of a sprite is beyond the screen; the border belongs to the screen."""
     return sprite.x < 0 or sprite.y < 0 or sprite.x + sprite.w > width or sprite.y + sprite.h > height
 
 
@@ -139,11 +126,7 @@ def run_timers(play: Play) -> None:
 
 
 def run(play: Play, plan: TimerPlan) -> None:
-    """Run the effect of a timer, over the sprites that each type has when its turn comes.
-
-    Args:
-        plan: the plan of a timer that is due.
-    """
+    """Run the effect of a timer, over the sprites that each type has when its turn comes."""
     if plan.types is None:
         plan.effect(play, None, None)
         add_score(play, plan.score)
@@ -156,11 +139,7 @@ def run(play: Play, plan: TimerPlan) -> None:
 
 
 def add_score(play: Play, score: int) -> None:
-    """Add to the score, or log a message if a `scoreChange` was not an integer.
-
-    Args:
-        score: change, or `NO_SCORE`.
-    """
+    """Add to the score, or log a message if a `scoreChange` was not an integer."""
     if score == NO_SCORE:
         play.warn(NO_SCORE_MESSAGE)
     else:

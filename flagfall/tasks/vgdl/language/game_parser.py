@@ -46,10 +46,6 @@ def read_interactions(block: Line, names: Names, notices: Notices) -> Iterator[E
     A line makes one rule, or two if `EOS` is among other sprites (`ghost EOS ghost`); both have the same
     `place`, and share the state of the effect.
 
-    Args:
-        block: the line `InteractionSet`.
-        notices: receives mistakes that the original ignores.
-
     Raises:
         UnknownNameError: an unknown effect or an undefined sprite.
         GameError: a line without `>` or without an effect.

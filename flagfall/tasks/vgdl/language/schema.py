@@ -142,11 +142,7 @@ def number(default: float) -> Parameter:
 
 
 def switch(*, on: bool = False) -> Parameter:
-    """Return a parameter that is true or false.
-
-    Args:
-        on: its default.
-    """
+    """Return a parameter that is true or false."""
     return Parameter(ValueKind.BOOL, on)
 
 
@@ -171,11 +167,7 @@ def counts() -> Parameter:
 
 
 def direction(name: str = "NONE") -> Parameter:
-    """Return a direction parameter.
-
-    Args:
-        name: the name of the default.
-    """
+    """Return a direction parameter."""
     return Parameter(ValueKind.DIRECTION, DIRECTIONS[name])
 
 
@@ -185,31 +177,17 @@ def colour() -> Parameter:
 
 
 def sprite(*, required: bool = False, makes: bool = False, makes_subtypes: bool = False) -> Parameter:
-    """Return a parameter that names a sprite type.
-
-    Args:
-        required: see `Parameter`.
-        makes: see `Parameter`.
-        makes_subtypes: see `Parameter`.
-    """
+    """Return a parameter that names a sprite type."""
     return Parameter(ValueKind.SPRITE, None, required, makes, makes_subtypes)
 
 
 def sprites(*, required: bool = False, makes: bool = False) -> Parameter:
-    """Return a parameter that names sprite types, with commas between.
-
-    Args:
-        required: see `Parameter`.
-        makes: see `Parameter`.
-    """
+    """Return a parameter that names sprite types, with commas between."""
     return Parameter(ValueKind.SPRITES, (), required, makes)
 
 
 def inherit(base: Parameters, overrides: Overrides) -> Parameters:
     """Return the parameters of a class below another.
-
-    Args:
-        overrides: new parameters, and new defaults.
 
     Raises:
         KeyError: a new default for a parameter that the base does not have.
@@ -257,9 +235,6 @@ class Names:
 
     def ids_of(self, text: str, word: Word, *, makes: bool = False) -> tuple[int, ...]:
         """Return the types of names with commas between.
-
-        Args:
-            makes: sprites of the types will be made.
 
         Raises:
             UnknownNameError: no type has one of these names.
@@ -313,11 +288,6 @@ def _value(parameter: Parameter, key: str, word: Word, names: Names) -> Value:
 
 def require(what: Word, known: Parameters, given: Mapping[str, Word], values: Mapping[str, Value]) -> None:
     """Check that no required parameter is missing.
-
-    Args:
-        what: word that needs them.
-        given: words of the file, by key.
-        values: result of `read_parameters`.
 
     Raises:
         GameError: a required parameter is missing, or does not fit.

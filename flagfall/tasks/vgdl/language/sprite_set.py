@@ -58,10 +58,6 @@ class _Node:
 def read_sprite_set(block: Line | None, notices: Notices) -> SpriteSet:
     """Parse the lines below `SpriteSet`.
 
-    Args:
-        block: the line `SpriteSet`.
-        notices: receives mistakes that the original ignores.
-
     Raises:
         GameError: an unknown class, an undefined sprite, or a limit is exceeded.
     """

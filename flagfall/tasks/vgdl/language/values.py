@@ -33,9 +33,6 @@ class GameError(UsageError):
 
     Args:
         text: the message without the position.
-
-    Attributes:
-        place, text: see the arguments.
     """
 
     def __init__(self, place: SourcePosition, text: str) -> None:

@@ -202,11 +202,7 @@ def as_lines(picture: NDArray[np.uint8], width: int | None = None) -> NDArray[An
 
 
 class Appearance(dict[tuple[int, int], Place]):
-    """Places of sprites of one type, size and direction by x and y, computed on first use.
-
-    Args:
-        key: type, width, height and direction.
-    """
+    """Places of sprites of one type, size and direction by x and y, computed on first use."""
 
     def __init__(self, pictures: CellPictures, key: _Key) -> None:
         super().__init__()

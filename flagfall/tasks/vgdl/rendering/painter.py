@@ -59,7 +59,6 @@ class Painter:
     Args:
         play: at any tick; each play needs a painter of its own.
         block: pixels a cell in the picture; by default the play's own.
-        tiles: tile set of the game, which painters can share.
 
     Raises:
         UsageError: the picture would be too large.

@@ -61,11 +61,7 @@ class Drawing:
 
 
 def choose_drawing(sprite_type: SpriteType) -> Drawing:
-    """Return the drawing of a type.
-
-    Args:
-        sprite_type: a sprite type of a game.
-    """
+    """Return the drawing of a type."""
     role = _role(sprite_type)
     given = _given_colour(sprite_type)
     by_word, by_role = _icons_by_word(), {icon.role: icon for icon in load_icons().values()}
@@ -134,13 +130,7 @@ class TileSet:
         self._tiles: dict[tuple[int, int, int, tuple[int, int]], Tile] = {}
 
     def tile(self, type_id: int, width: int, height: int, facing: tuple[int, int] = (1, 0)) -> Tile:
-        """Return the tile of a type.
-
-        Args:
-            width: in pixels, at least 1.
-            height: in pixels, at least 1.
-            facing: unit vector of the direction in which it looks or flies.
-        """
+        """Return the tile of a type."""
         name = (type_id, width, height, facing)
         tile = self._tiles.get(name)
         if tile is None:
@@ -192,8 +182,6 @@ class Tile:
 
         Args:
             canvas: `[height, width, 3]`; is changed.
-            left: the x coordinate of its upper left corner.
-            top: the y coordinate of its upper left corner.
         """
         height, width = self.ink.shape[:2]
         skip_x, skip_y = max(0, -left), max(0, -top)
@@ -300,9 +288,6 @@ class SpriteTiles(TileSet):
     An image fills the sprite's rectangle times its `shrinkfactor`, centred and not smoothed. Of several
     images (`autotiling`, `randomtiling`, `frameRate`) the first is used; `orientedImg` has one for each
     direction.
-
-    Args:
-        folder: with the images.
 
     Raises:
         UsageError: the images are too large together, or one is invalid (see `SpriteFolder.image`).

@@ -56,10 +56,6 @@ class PlanesView:
 
     `PlanesObserver` makes the same planes of a play without its states.
 
-    Args:
-        width: the width of its level, in cells.
-        height: the height of its level, in cells.
-
     Attributes:
         types: type of each plane; see `visible_types`.
         resources: types whose amounts are the last facts.
@@ -127,7 +123,6 @@ class PlanesObserver:
 
     Args:
         play: at any tick; each play needs an observer of its own.
-        view: the layout of its planes, for this level.
     """
 
     def __init__(self, play: Play, view: PlanesView) -> None:
@@ -283,12 +278,7 @@ class TextView:
         return "\n".join([self._status(state), *self.board(state), self._legend()])
 
     def space(self, width: int, height: int) -> spaces.Text:
-        """Return the space of the texts of a level.
-
-        Args:
-            width: the width of the level, in cells.
-            height: the height of the level, in cells.
-        """
+        """Return the space of the texts of a level."""
         names = [self._types[number].name for number in self._characters]
         # A name is in the legend, and beside an amount of at most ten digits.
         longest = height * (width + 1) + sum(2 * len(name) + 16 for name in names) + _STATUS_CHARS

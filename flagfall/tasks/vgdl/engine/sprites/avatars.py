@@ -62,11 +62,7 @@ def _fly(play: Play, avatar: Sprite, _action: str) -> None:
 
 
 def make_weapons(kind: SpriteKind) -> Callable[[Play, Sprite], None]:
-    """Return the effect of `USE` for the `ShootAvatar` family: fire the first weapon that has ammunition.
-
-    Args:
-        kind: the kind of avatars that have weapons.
-    """
+    """Return the effect of `USE` for the `ShootAvatar` family: fire the first weapon that has ammunition."""
     weapons: Sequence[int] = kind.parameters["stype"]
     ammo: Sequence[int] = kind.parameters["ammo"]
 

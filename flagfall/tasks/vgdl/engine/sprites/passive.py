@@ -19,11 +19,7 @@ _SPREADS_AT: Final = 2
 
 
 def age(play: Play, sprite: Sprite) -> None:
-    """Move a sprite passively, and kill it when its time to live is over.
-
-    Args:
-        sprite: a sprite of any class.
-    """
+    """Move a sprite passively, and kill it when its time to live is over."""
     passive(play, sprite)
     if sprite.ttl >= 0:
         if sprite.ttl > 0:

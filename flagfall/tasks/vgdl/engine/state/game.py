@@ -43,9 +43,6 @@ class WorkLimit:
     def charge(self, work: int) -> None:
         """Add some work to the current cycle.
 
-        Args:
-            work: units, one a sprite.
-
         Raises:
             WorkLimitExceeded: the cycle has used more than `MAX_WORK`.
         """
@@ -72,7 +69,6 @@ class EffectLine:
     """One line of the InteractionSet, as its effect reads it.
 
     Attributes:
-        score: its `scoreChange`.
         parameters: by key, converted; defaults filled in.
         inner: the effect that an `addTimer` runs later.
     """
@@ -114,7 +110,6 @@ class Pair:
         disjoint: no type is both first and second.
         ground_sensors: first types that detect whether they stand on something.
         ground_types: second types that are solid.
-        rules: the effects.
     """
 
     index: int
@@ -221,10 +216,6 @@ MAX_MESSAGES: Final = 25
 class PlayMemory:
     """State carried over from play to play.
 
-    Args:
-        flags: number of flags that its effects use.
-        messages: log so far.
-
     Attributes:
         next_id: number of the next sprite.
         timers: pending timers, by due time.
@@ -266,13 +257,10 @@ class Game:
     Constant once compiled, except for `openings`.
 
     Attributes:
-        definition: as read.
-        kinds: by type.
         updates: (rank, type, update) of all types that are updated, in order.
         pairs: pairs of types with effects, in order.
         edges: (types, effects) of each line about the screen's edge.
         watched_edges: by type, whether the edge has an effect on it.
-        timer_plans: the timers.
         terminations: in file order.
         avatar_types: types among which a level's avatar is searched, in order.
         flags, pulls: number of flags and of pulling effects in a `PlayMemory`.

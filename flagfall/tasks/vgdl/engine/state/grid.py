@@ -110,7 +110,6 @@ class Grid:
 
         Args:
             copies: by sprite, the one that takes its place; sprites that both plays share are left out.
-            work: the work of the new play.
         """
         new = Grid.__new__(Grid)
         new.width = self.width
@@ -133,9 +132,6 @@ class Grid:
 
     def enter(self, sprite: Sprite) -> None:
         """Enter a sprite at its position, remove it from other cells, and set its bounds of free movement.
-
-        Args:
-            sprite: new, or beyond its bounds.
 
         Raises:
             WorkLimitExceeded: it is too large to be entered again in this cycle.
