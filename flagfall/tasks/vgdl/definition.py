@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -89,7 +89,7 @@ class SpriteType:
     id: int
     name: str
     kind: str | None
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Any]
     path: tuple[int, ...]
     subtypes: tuple[int, ...]
     singleton: bool = False
@@ -120,7 +120,7 @@ class EffectRule:
     context: EffectContext
     first: int
     seconds: tuple[int, ...]
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Any]
     written: frozenset[str]
     place: SourcePosition
     inner: EffectRule | None = None
@@ -131,7 +131,7 @@ class TerminationRule:
     """One line of the TerminationSet: its class, its converted parameters, and its position."""
 
     kind: str
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Any]
     place: SourcePosition
 
 

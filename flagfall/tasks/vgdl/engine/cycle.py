@@ -38,7 +38,8 @@ def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory
     except WorkLimitExceeded as reason:
         text = f"too many or too large sprites in one place: {reason}"
         raise GameError(SourcePosition(level.name, 1), text) from None
-    play.avatar = _find_avatar(play)
+    groups = (play.groups[type_id] for type_id in game.avatar_types)
+    play.avatar = next((group[-1] for group in groups if group), None)
     if play.avatar is not None:
         play.idle.remove(play.avatar)
     play.paths = _find_paths(play)
@@ -58,13 +59,6 @@ def _populate(play: Play) -> None:
         else:
             play.add(type_id, column * play.block_size, row * play.block_size)
             has_avatar = has_avatar or is_avatar
-
-
-def _find_avatar(play: Play) -> Sprite | None:
-    for type_id in play.game.avatar_types:
-        if play.groups[type_id]:
-            return play.groups[type_id][-1]
-    return None
 
 
 def _find_paths(play: Play) -> PathFinder | None:

@@ -6,7 +6,9 @@ If nothing else can depend on the step, the sprite need not take it: `stride` on
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from flagfall.tasks.vgdl.definition import GameDefinition, TerminationRule
@@ -159,18 +161,13 @@ def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Te
     )
 
 
-def _sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """`SpriteCounter`: at most `limit` sprites are left."""
+def _sprite_counter(
+    holds: Callable[[int, int], bool], definition: GameDefinition, parameters: Mapping[str, Any]
+) -> Test:
+    """`SpriteCounter`: at most `limit` sprites are left; `SpriteCounterMore`: at least as many are."""
     types = definition.types[parameters["stype"]].subtypes
     limit = parameters["limit"]
-    return lambda play: play.memory.can_end and play.count_alive(types) <= limit
-
-
-def _sprite_counter_more(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """`SpriteCounterMore`: at least `limit` sprites are present."""
-    types = definition.types[parameters["stype"]].subtypes
-    limit = parameters["limit"]
-    return lambda play: play.memory.can_end and play.count_alive(types) >= limit
+    return lambda play: play.memory.can_end and holds(play.count_alive(types), limit)
 
 
 def _sum_of(definition: GameDefinition, parameters: Mapping[str, Any]) -> Callable[[Play], int]:
@@ -218,8 +215,8 @@ def _stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> 
 
 
 _TESTS: Final[Mapping[str, TestMaker]] = {
-    "SpriteCounter": _sprite_counter,
-    "SpriteCounterMore": _sprite_counter_more,
+    "SpriteCounter": partial(_sprite_counter, operator.le),
+    "SpriteCounterMore": partial(_sprite_counter, operator.ge),
     "MultiSpriteCounter": _multi_sprite_counter,
     "MultiSpriteCounterSubTypes": _multi_sprite_counter_sub_types,
     "Timeout": _timeout,
@@ -234,11 +231,11 @@ if _TESTS.keys() != TERMINATIONS.keys():
 
 def winning(rule: TerminationRule) -> Test:
     """Return the test for a win when a termination ends the game; a `Timeout` may use the counters."""
-    parameters: Mapping[str, Any] = rule.parameters
+    parameters = rule.parameters
     if parameters["count_score"]:
         return lambda play: play.score != 0
     if rule.kind != "Timeout" or not parameters["use_counter"]:
-        wins = bool(parameters["win"])
+        wins: bool = parameters["win"]
         return lambda _: wins
     if parameters["compare"]:
         return lambda play: len(set(play.counters)) > 1

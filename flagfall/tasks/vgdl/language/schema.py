@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -151,29 +151,22 @@ def text(default: str = "") -> Parameter:
     return Parameter(ValueKind.TEXT, default)
 
 
-def flag() -> Parameter:
-    """Return a parameter whose text means true or false."""
-    return Parameter(ValueKind.FLAG, False)
+FLAG: Final = Parameter(ValueKind.FLAG, False)
+"""A text that means true or false."""
 
+SCORE: Final = Parameter(ValueKind.SCORE, 0)
+"""A change of the score."""
 
-def score() -> Parameter:
-    """Return a parameter for a change of the score."""
-    return Parameter(ValueKind.SCORE, 0)
+COUNTS: Final = Parameter(ValueKind.COUNTS, ())
+"""Numbers that are added to the game's counters."""
 
-
-def counts() -> Parameter:
-    """Return a parameter for numbers that are added to the game's counters."""
-    return Parameter(ValueKind.COUNTS, ())
+COLOUR: Final = Parameter(ValueKind.COLOUR, None)
+"""A colour; by default the renderer chooses."""
 
 
 def direction(name: str = "NONE") -> Parameter:
     """Return a direction parameter."""
     return Parameter(ValueKind.DIRECTION, DIRECTIONS[name])
-
-
-def colour() -> Parameter:
-    """Return a colour parameter; by default the renderer chooses."""
-    return Parameter(ValueKind.COLOUR, None)
 
 
 def sprite(*, required: bool = False, makes: bool = False, makes_subtypes: bool = False) -> Parameter:
@@ -245,7 +238,7 @@ class Names:
 
 def read_parameters(
     known: Parameters, given: Mapping[str, Word], names: Names, notices: Notices
-) -> dict[str, Value]:
+) -> dict[str, Any]:
     """Return the value of every parameter of a row: the converted one of the file if it fits, or the default.
 
     Args:
@@ -255,7 +248,7 @@ def read_parameters(
     Raises:
         GameError: an undefined sprite, or a number out of range.
     """
-    values = {key: parameter.default for key, parameter in known.items()}
+    values: dict[str, Any] = {key: parameter.default for key, parameter in known.items()}
     for key, word in given.items():
         if key in known:
             value = _value(known[key], key, word, names)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from flagfall.tasks.vgdl.definition import SourcePosition
+from functools import partial
+
+from flagfall.tasks.vgdl.definition import DOWN, LEFT, RIGHT, UP, VECTORS, SourcePosition
 from flagfall.tasks.vgdl.engine.behaviour import effect, effect_maker
 from flagfall.tasks.vgdl.engine.state.game import Effect, EffectLine, Game, Timer, TimerPlan, schedule
 from flagfall.tasks.vgdl.engine.state.play import Play
@@ -307,7 +309,9 @@ def _last_position(sprite: Sprite) -> tuple[int, int] | None:
     return sprite.last_x, sprite.last_y
 
 
-def _spawn_beside(line: EffectLine, play: Play, second: Sprite, dx: int, dy: int) -> int:
+def _spawn_beside(
+    dx: int, dy: int, line: EffectLine, play: Play, _first: Sprite | None, second: Sprite
+) -> int:
     """Make a sprite beside the second, or beside its last position, with probability `prob`; two draws."""
     if play.random.next_double() < line.parameters["prob"]:
         base = _last_position(second) if line.parameters["stepBack"] else (second.x, second.y)
@@ -317,28 +321,8 @@ def _spawn_beside(line: EffectLine, play: Play, second: Sprite, dx: int, dy: int
     return line.score
 
 
-@effect("spawnAbove")
-def _spawn_above(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, above the second sprite."""
-    return _spawn_beside(line, play, second, 0, -1)
-
-
-@effect("spawnBelow")
-def _spawn_below(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, below the second sprite."""
-    return _spawn_beside(line, play, second, 0, 1)
-
-
-@effect("spawnLeft")
-def _spawn_left(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, to the left of the second sprite."""
-    return _spawn_beside(line, play, second, -1, 0)
-
-
-@effect("spawnRight")
-def _spawn_right(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, to the right of the second sprite."""
-    return _spawn_beside(line, play, second, 1, 0)
+for _name, _way in (("spawnAbove", UP), ("spawnBelow", DOWN), ("spawnLeft", LEFT), ("spawnRight", RIGHT)):
+    effect(_name)(partial(_spawn_beside, *VECTORS[_way]))
 
 
 @effect("spawnBehind")

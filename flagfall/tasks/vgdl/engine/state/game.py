@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -28,6 +28,7 @@ class WorkLimitExceeded(Exception):
     """A cycle needs too much work; the play ends."""
 
 
+@attrs.define(eq=False, repr=False)
 class WorkLimit:
     """The work of one play in the current cycle.
 
@@ -35,10 +36,7 @@ class WorkLimit:
         used: units of work so far, one a sprite.
     """
 
-    __slots__ = ("used",)
-
-    def __init__(self) -> None:
-        self.used: int = 0
+    used: int = 0
 
     def charge(self, work: int) -> None:
         """Add some work to the current cycle.
@@ -213,6 +211,7 @@ MAX_MESSAGES: Final = 25
 """With more messages than these, the original ends the play."""
 
 
+@attrs.define(eq=False, repr=False)
 class PlayMemory:
     """State carried over from play to play.
 
@@ -225,29 +224,17 @@ class PlayMemory:
         can_end: counters may end the game.
     """
 
-    __slots__ = ("can_end", "flags", "messages", "next_id", "pulls", "timers")
-
-    def __init__(self, plans: Iterable[TimerPlan], flags: int, messages: list[str]) -> None:
-        self.next_id: int = 0
-        self.timers: list[Timer] = []
-        for plan in plans:
-            if plan.types is not None:
-                schedule(self.timers, Timer(plan.first, plan))
-        self.flags: list[bool] = [True] * flags
-        self.pulls: dict[int, tuple[int, tuple[int, ...]]] = {}
-        self.messages: list[str] = messages
-        self.can_end: bool = True
+    messages: list[str]
+    flags: list[bool]
+    timers: list[Timer] = attrs.field(factory=list)
+    pulls: dict[int, tuple[int, tuple[int, ...]]] = attrs.field(factory=dict)
+    next_id: int = 0
+    can_end: bool = True
 
     def copy(self) -> PlayMemory:
         """Return an independent memory in the same state."""
-        new = PlayMemory.__new__(PlayMemory)
-        new.next_id = self.next_id
-        new.timers = self.timers.copy()
-        new.flags = self.flags.copy()
-        new.pulls = self.pulls.copy()
-        new.messages = self.messages.copy()
-        new.can_end = self.can_end
-        return new
+        own = self.messages.copy(), self.flags.copy(), self.timers.copy(), self.pulls.copy()
+        return PlayMemory(*own, self.next_id, self.can_end)
 
 
 @attrs.define(eq=False)
@@ -317,4 +304,8 @@ class Game:
     def new_memory(self) -> PlayMemory:
         """Return the memory of a first play."""
         messages = [notice.text for notice in self.definition.notices if notice.logged]
-        return PlayMemory(self.timer_plans, self.flags, messages)
+        memory = PlayMemory(messages, [True] * self.flags)
+        for plan in self.timer_plans:
+            if plan.types is not None:
+                schedule(memory.timers, Timer(plan.first, plan))
+        return memory
