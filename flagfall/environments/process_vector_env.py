@@ -159,16 +159,8 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             mask = checked_mask(options["reset_mask"], self.num_envs)
         if mask is not None and not (self._begun or mask.all()):
             raise UsageError("reset_mask: reset all environments first")
-        payloads = [
-            pack(
-                (
-                    seeds[plan.first : plan.last],
-                    others,
-                    None if mask is None else mask[plan.first : plan.last],
-                )
-            )
-            for plan in self._plans
-        ]
+        shares = [slice(plan.first, plan.last) for plan in self._plans]
+        payloads = [pack((seeds[own], others, None if mask is None else mask[own])) for own in shares]
         return self._play(Command.RESET, payloads)
 
     def step(
@@ -193,13 +185,8 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 ' reset them with options={"reset_mask": mask}'
             )
         observations, infos = self._play(Command.STEP, self._pass_actions(actions))
-        return (
-            observations,
-            memory.rewards.copy(),
-            memory.terminations.copy(),
-            memory.truncations.copy(),
-            infos,
-        )
+        rewards, terminations, truncations = memory.rewards, memory.terminations, memory.truncations
+        return observations, rewards.copy(), terminations.copy(), truncations.copy(), infos
 
     def render(self) -> tuple[Any, ...]:
         """Return what each environment renders.
@@ -288,19 +275,16 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 shown += seen or ()
                 uniform = uniform and columns is not None
                 parts.append((plan.first, columns))
-        infos = self._joined(parts) if uniform else self._added()
+        try:
+            infos = join(parts, self.num_envs) if uniform else self._added()
+        except NotUniform:
+            infos = self._added()
         if memory.has_observations:
             observations = memory.observations(buffer)
         else:
             observations = batch_of(self.single_observation_space, shown)
         self._begun = True
         return observations, infos
-
-    def _joined(self, parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
-        try:
-            return join(parts, self.num_envs)
-        except NotUniform:
-            return self._added()
 
     def _added(self) -> dict[str, Any]:
         """Return the infos of the last command, added one after the other as Gymnasium does it."""
@@ -373,11 +357,9 @@ def make_process_vec(
     return ProcessVectorEnv([maker] * num_envs, processes=processes, copy=copy, autoreset_mode=autoreset_mode)
 
 
-# Entry points of `gymnasium.make_vec` for the ids of this package: on request, on several processes.
+# Entry points of `gymnasium.make_vec` for the ids of this package, such as
 #
 #     `gymnasium.make_vec("flagfall/VGDL-v0", num_envs=64, processes=2, game="causeway")`
-#
-# Without `processes`, nothing is started: the environments are a batch or `gymnasium.vector.SyncVectorEnv`.
 
 
 def _vector_env(
@@ -389,7 +371,7 @@ def _vector_env(
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **options: Any,
 ) -> VectorEnv[Any, Any, Any]:
-    """Return environments of one id."""
+    """Return environments of one id; without `processes`, no process is started."""
     check_count("num_envs", num_envs)
     mode = checked_autoreset(autoreset_mode)
     if processes is not None:

@@ -1,4 +1,4 @@
-"""Start, supervision and end of the workers, and checks of the arguments that they get."""
+"""Positions of the arrays of a batch in memory, and the infos of many environments as arrays."""
 
 from __future__ import annotations
 

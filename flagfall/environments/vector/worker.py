@@ -172,15 +172,9 @@ class Worker:
         self._plan: Plan
         self._share: EnvShare | BatchShare | None = None
         self._memory: SharedMemory
+        # By command, the method of its name.
         self._does: dict[int, Callable[[int, bytes], bytes]] = {
-            Command.BUILD: self._build,
-            Command.ATTACH: self._attach,
-            Command.RESET: self._reset,
-            Command.STEP: self._step,
-            Command.INFOS: self._infos,
-            Command.CALL: self._call,
-            Command.SET: self._set,
-            Command.CLOSE: self._close,
+            command: getattr(self, f"_{command.name.lower()}") for command in Command
         }
 
     def serve(self, commands: int, replies: int) -> None:

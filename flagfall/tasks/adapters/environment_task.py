@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite, nan
 from typing import Any, Final, TypeVar
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.arrays import json_encoder
-from flagfall.tasks.task import ENVIRONMENT_MODES, Task
+from flagfall.tasks.task import ENVIRONMENT_MODES, Task, are_pictures_wanted, best_mode
 
 # Text form of environments with options: `gym:FrozenLake-v1?is_slippery=false&map_name=8x8`.
 #
@@ -109,6 +109,22 @@ class EnvironmentTask(Task):
             self.env.close()
         except Exception as error:
             raise HostFault(f"{self.id} cannot be closed: {type(error).__name__}: {error}") from error
+
+
+def made_for_pictures(make: Callable[..., Any], options: Mapping[str, Any], hidden: Mapping[str, Any]) -> Any:
+    """Return an environment, in its best render mode if it is made to be drawn.
+
+    Args:
+        hidden: the options without any render mode, whatever window the text asks for.
+    """
+    if not are_pictures_wanted():
+        return make(**options)
+    env = make(**hidden)
+    mode = best_mode(env.metadata)
+    if mode is None:
+        return env
+    env.close()
+    return make(**{**options, "render_mode": mode})
 
 
 def finite_reward(reward: Any) -> float:

@@ -14,7 +14,7 @@ import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -105,6 +105,11 @@ def pettingzoo_module(task_id: str) -> str | None:
     """
     module = task_id.partition("?")[0].partition(":")[2]
     return module if "." in module else None
+
+
+def own_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take out the options of the task that an environment becomes; the others go to its maker."""
+    return {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
 
 
 def import_named(name: str) -> ModuleType:

@@ -224,12 +224,9 @@ def _read_graph(space: spaces.Graph, value: Any) -> spaces.GraphInstance:
 
 
 def _as_batch(space: spaces.Space[Any] | None, value: Any) -> Any:
-    if space is None:
+    if space is None or not isinstance(value, list | tuple | np.ndarray):
         raise NotOfSpace
-    if not isinstance(value, list | tuple | np.ndarray):
-        raise NotOfSpace
-    items = [read(space, item) for item in value]
-    return _batch(space, items)
+    return _batch(space, [read(space, item) for item in value])
 
 
 def _batch(space: spaces.Space[Any], items: Sequence[Any]) -> Any:

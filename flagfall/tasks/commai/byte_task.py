@@ -70,13 +70,10 @@ class ByteTask(Task):
 
     @property
     def action_space(self) -> Space[Any]:
-        """`Discrete(256)`: the byte of the learner."""
+        """`Discrete(256)`: the byte of the learner; of the teacher, as `observation_space`."""
         return _byte_space()
 
-    @property
-    def observation_space(self) -> Space[Any]:
-        """`Discrete(256)`: the byte of the teacher."""
-        return _byte_space()
+    observation_space = action_space
 
     @property
     def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -85,9 +82,7 @@ class ByteTask(Task):
 
     def is_legal(self, action: Any) -> bool:
         """Return whether an action is a whole number from 0 to 255."""
-        if type(action) is int:
-            return 0 <= action <= 255  # noqa: PLR2004
-        return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004
+        return (type(action) is int or is_whole(action)) and 0 <= action <= 255  # noqa: PLR2004
 
     def pay(self, reward: float) -> None:
         """Pay a reward with the next byte; a second one in the same step replaces the first."""

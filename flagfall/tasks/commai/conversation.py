@@ -229,18 +229,13 @@ class Conversation:
             self.heard += chr(byte)
         else:
             self._word.append(byte)
-            if _in_a_word(byte):
+            if chr(byte) in _WORD_CHARACTERS:  # the scrambler translates it together with the next one
                 return False
             self.heard += self.channel.scrambler.unscramble(self._word.decode("latin-1"))
             self._word.clear()
         if self.world is not None:
             self._answer = self.world.hear(self.heard)
         return True
-
-
-def _in_a_word(byte: int) -> bool:
-    """Return whether a scrambler translates this byte together with the next one."""
-    return chr(byte) in _WORD_CHARACTERS
 
 
 DialogueScript: TypeAlias = Callable[[Conversation, Random], Script]

@@ -138,14 +138,6 @@ class GridWorld:
         changes: how often the learner has changed the world.
     """
 
-    position: Position
-    direction: str
-    entities: dict[Position, Entity]
-    learner_has: Counter[str]
-    teacher_has: Counter[str]
-    accepted: set[str]
-    changes: int
-
     def __init__(self) -> None:
         self._commands: tuple[tuple[re.Pattern[str], Callable[..., str]], ...] = (
             (re.compile(r"I turn (left|right)\.$"), self._turn),
@@ -158,13 +150,13 @@ class GridWorld:
 
     def start(self) -> None:
         """Empty the plane; put the learner at the origin, facing north."""
-        self.position = (0, 0)
-        self.direction = "north"
-        self.entities = {}
-        self.learner_has = Counter()
-        self.teacher_has = Counter()
-        self.accepted = set()
-        self.changes = 0
+        self.position: Position = (0, 0)
+        self.direction: str = "north"
+        self.entities: dict[Position, Entity] = {}
+        self.learner_has: Counter[str] = Counter()
+        self.teacher_has: Counter[str] = Counter()
+        self.accepted: set[str] = set()
+        self.changes: int = 0
 
     def place(self, name: str, at: Position, *, pickable: bool = True, traversable: bool = True) -> None:
         """Put an entity into a cell, replacing its content."""

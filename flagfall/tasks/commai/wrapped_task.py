@@ -175,13 +175,10 @@ class BitTask(WrappedTask):
 
     @property
     def action_space(self) -> Space[Any]:
-        """`Discrete(2)`: the bit of the learner."""
+        """`Discrete(2)`: the bit of the learner; of the teacher, as `observation_space`."""
         return _bit_space()
 
-    @property
-    def observation_space(self) -> Space[Any]:
-        """`Discrete(2)`: the bit of the teacher."""
-        return _bit_space()
+    observation_space = action_space
 
     @property
     def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:

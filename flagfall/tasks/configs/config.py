@@ -218,14 +218,10 @@ class Config:
         data: dict[str, Any] = {}
         if self.words is not None:
             data["words"] = list(self.words.all)
-        if self.bit_mode:
-            data["bit_mode"] = True
-        if self.scramble:
-            data["scramble"] = True
-        if self.max_reward_per_task is not None:
-            data["max_reward_per_task"] = self.max_reward_per_task
-        if self.fixes:
-            data["fixes"] = True
+        for name in ("bit_mode", "scramble", "max_reward_per_task", "fixes"):
+            value = getattr(self, name)
+            if value is not None and value is not False:
+                data[name] = value
         data["scheduler"] = {"policy": self.policy, "tasks": list(self.schedule), **self.arguments}
         if self.worlds:
             data["worlds"] = dict(self.worlds)

@@ -283,21 +283,6 @@ class Room:
         answered: number of those that the agent gave in the same step as the room.
     """
 
-    __slots__ = (
-        "_cursor",
-        "_length",
-        "_rewards",
-        "_script",
-        "_vocab_size",
-        "answered",
-        "colors",
-        "place",
-        "questions",
-        "rng",
-        "steps",
-        "word",
-    )
-
     def __init__(self, rules: LangRoomRules, rng: Generator) -> None:
         self.rng: Generator = rng
         self._length = rules.length

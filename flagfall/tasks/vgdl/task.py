@@ -87,6 +87,7 @@ class VgdlTask(Task):
 
     render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
     nil_action: int = ACTION_NAMES.index(NIL)
+    action_space: spaces.Discrete[Any] = spaces.Discrete(len(ACTION_NAMES))
 
     def __init__(
         self,
@@ -109,7 +110,6 @@ class VgdlTask(Task):
         self._block = block
         self._pixels = pixels
         self._observation = observation
-        self._actions: spaces.Discrete[Any] = spaces.Discrete(len(ACTION_NAMES))
         self._begin(0)
 
     @classmethod
@@ -143,11 +143,6 @@ class VgdlTask(Task):
         """Return the names of the actions, by number."""
         return ACTION_NAMES
 
-    @property
-    def action_space(self) -> spaces.Discrete[Any]:
-        """Space of action numbers; see `ACTION_NAMES`."""
-        return self._actions
-
     @cached_property
     def observation_space(self) -> spaces.Space[Any]:
         """Space of the chosen observations."""
@@ -166,7 +161,7 @@ class VgdlTask(Task):
         """Return whether an action is legal."""
         if type(action) is int:
             return 0 <= action < len(ACTION_NAMES)
-        return bool(self._actions.contains(action))
+        return bool(self.action_space.contains(action))
 
     def _reset(self, seed: int) -> Any:
         self._begin(seed)

@@ -205,9 +205,6 @@ def foreign_letters(description: Description) -> str:
     return "".join(letter for letter in ascii_uppercase if letter not in known) or ascii_uppercase
 
 
-# --- right strings -----------------------------------------------------------------------------------------
-
-
 class _Builder:
     """Builds one right string: at every step a letter that begins or continues a run, or a filler."""
 
@@ -283,9 +280,6 @@ class _Builder:
         run = self._aim if self._missing else ""
         begun = (run[size] for size in reversed(range(len(run))) if self._tail.endswith(run[:size]))
         return next((letter for letter in begun if letter in letters), "")
-
-
-# --- wrong strings -----------------------------------------------------------------------------------------
 
 
 def _damaged(description: Description, length: int, rng: Random) -> str:

@@ -42,9 +42,6 @@ def _known(description: Description) -> str:
     return "".join(sorted(set("".join(description.wanted + description.barred))))
 
 
-# --- right strings -----------------------------------------------------------------------------------------
-
-
 class _Builder:
     """Builds one right string, letter by letter, run by run."""
 
@@ -125,9 +122,6 @@ class _Builder:
                     break
                 filler += rng.choice(harmless)
         return filler or "".join(rng.choices(foreign_letters(description), k=size))
-
-
-# --- wrong strings -----------------------------------------------------------------------------------------
 
 
 def _damaged(description: Description, text: str, rng: Random) -> str:

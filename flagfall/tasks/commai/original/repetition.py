@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation, TaskSpec, WorldTaskSpec
+from flagfall.tasks.commai.original.objects import OBJECTS
 from flagfall.tasks.commai.words import NUMBERS, a, blame, listed, number, plural, praise
 from flagfall.tasks.commai.world import GridWorld, Position
 
@@ -165,18 +166,8 @@ _PAST: Final = {
     "jump": "jumped",
     "dance": "danced",
 }
-_COUNTED: Final = (
-    "banana",
-    "beet",
-    "carrot",
-    "cucumber",
-    "mango",
-    "onion",
-    "pear",
-    "pineapple",
-    "potato",
-    "tomato",
-)
+_COUNTED: Final = OBJECTS[3:]
+"""Objects that are counted: all whose names begin with a consonant."""
 
 
 def _verb(rng: Random) -> str:

@@ -67,7 +67,9 @@ def choose_drawing(sprite_type: SpriteType) -> Drawing:
     by_word, by_role = _icons_by_word(), {icon.role: icon for icon in load_icons().values()}
     if role == "avatar":
         return Drawing(by_role[role], given or by_role[role].colour)
-    called = [by_word[word] for text in _texts(sprite_type) for word in _words(text) if word in by_word]
+    image = str(sprite_type.parameters.get("img") or "").rpartition("/")[2]
+    words = _words(sprite_type.name) + _words(image)
+    called = [by_word[word] for word in words if word in by_word]
     special = [icon for icon in called if icon is not by_role["npc"]]
     if special or (called and role != "npc"):
         icon = (special or called)[0]
@@ -79,10 +81,6 @@ def choose_drawing(sprite_type: SpriteType) -> Drawing:
 @cache
 def _icons_by_word() -> dict[str, Icon]:
     return {word: icon for icon in load_icons().values() for word in icon.words}
-
-
-def _texts(sprite_type: SpriteType) -> tuple[str, str]:
-    return sprite_type.name, str(sprite_type.parameters.get("img") or "").rpartition("/")[2]
 
 
 def _role(sprite_type: SpriteType) -> str:

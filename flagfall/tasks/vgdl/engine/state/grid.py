@@ -89,8 +89,17 @@ class Grid:
         Args:
             copies: by sprite, the one that takes its place; sprites that both plays share are left out.
         """
-        traits = (self.layer_of, self.in_cells, self.in_rows, self.watched)
-        new = Grid(self.width, self.height, self.block_size, *traits, work, self.spots)
+        new = Grid.__new__(Grid)  # without the initializer, as copies are made in large numbers
+        new.width = self.width
+        new.height = self.height
+        new.size = self.size
+        new.layer_of = self.layer_of
+        new.in_cells = self.in_cells
+        new.in_rows = self.in_rows
+        new.watched = self.watched
+        new.work = work
+        new.block_size = self.block_size
+        new.spots = self.spots
         get = copies.get
         new.layers = [cells.copy() for cells in self.layers]
         for layer, cell in {(self.layer_of[sprite.type], cell) for sprite in copies for cell in sprite.cells}:
