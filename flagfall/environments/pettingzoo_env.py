@@ -12,11 +12,10 @@ from pettingzoo import AECEnv, ParallelEnv
 from flagfall.environments.gymnasium_env import SEEDS, end_of, own_copy, pictures_of
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.space_values import contains, default_action
+from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
-
-    from flagfall.tasks.task import Task
 
 
 class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is not typed

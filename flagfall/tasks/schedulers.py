@@ -8,23 +8,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from inspect import signature
 from itertools import pairwise
 from random import Random
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from flagfall.errors import UsageError, suggest
+from flagfall.kernel.outcomes import Outcome
 from flagfall.tasks.task import Task, TaskSampler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from flagfall.kernel.outcomes import Outcome
-
 
 SUCCESS_THRESHOLD: Final = 2
 """Successes after which a task counts as learned."""
@@ -297,15 +291,13 @@ def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
 # In dependencies, `a>b` means that `b` stays locked until `a` is solved; `a>b>c` is short for `a>b,b>c`.
 # Spaces around words are ignored. The policies themselves are in `flagfall.tasks.schedulers`.
 
-POLICIES: Final[Mapping[str, type[TaskScheduler]]] = MappingProxyType(
-    {
-        "random": RandomTaskScheduler,
-        "sequential": SequentialTaskScheduler,
-        "incremental": IncrementalTaskScheduler,
-        "consecutive": ConsecutiveTaskScheduler,
-        "dependencies": DependenciesTaskScheduler,
-    }
-)
+POLICIES: Final[Mapping[str, type[TaskScheduler]]] = {
+    "random": RandomTaskScheduler,
+    "sequential": SequentialTaskScheduler,
+    "incremental": IncrementalTaskScheduler,
+    "consecutive": ConsecutiveTaskScheduler,
+    "dependencies": DependenciesTaskScheduler,
+}
 """The task schedulers, by their name in texts."""
 
 

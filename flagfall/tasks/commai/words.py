@@ -7,22 +7,17 @@ skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, count, cycle
 from pathlib import Path
 from random import Random
 from string import ascii_lowercase, digits
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
 from flagfall.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 MAX_CHARS: Final = 8 * 2**20
 """Longest vocabulary file; half a million words take five million characters."""
@@ -36,14 +31,12 @@ NEW_WORDS: Final = slice(200, 400)
 LEAST_FREE_WORDS: Final = NEW_WORDS.stop
 """Least number of free words: enough for all of `NEW_WORDS`."""
 
-SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "say": ("say", "print", "write"),
-        "after": ("after", "behind", "next"),
-        "union": ("union", "consolidate", "joint"),
-        "exclude": ("exclude", "prohibit", "ignore", "remove"),
-    }
-)
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "say": ("say", "print", "write"),
+    "after": ("after", "behind", "next"),
+    "union": ("union", "consolidate", "joint"),
+    "exclude": ("exclude", "prohibit", "ignore", "remove"),
+}
 """Synonyms of the words of instructions, used in micro-task 19."""
 
 # The original has synonyms of `and` and `or`, too: no question shows them, but they exclude words.

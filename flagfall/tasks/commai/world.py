@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.roles import complete_task
 from flagfall.tasks.commai.words import a
 from flagfall.tasks.task import Task, TaskSampler
-
-if TYPE_CHECKING:
-    from flagfall.kernel.outcomes import Outcome
 
 
 @runtime_checkable

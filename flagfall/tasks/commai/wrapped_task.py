@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,17 +12,13 @@ from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.spaces import whole_numbers
-from flagfall.tasks.commai.byte_task import is_whole
+from flagfall.tasks.commai.byte_task import ByteTask, is_whole
 from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
+from flagfall.tasks.commai.words import Scrambler
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gymnasium.spaces import Space
-
-    from flagfall.tasks.commai.byte_task import ByteTask
-    from flagfall.tasks.commai.words import Scrambler
 
 
 class WrappedTask(Task):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from random import Random
-from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
 import attrs
@@ -22,7 +21,7 @@ from flagfall.tasks.commai.wrapped_task import BitTask, RewardCap
 from flagfall.tasks.schedulers import POLICIES, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 
-WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid": GridWorld})
+WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = {"grid": GridWorld}
 """Types of worlds."""
 
 MAX_SETTING: Final = 10**9
@@ -122,7 +121,7 @@ def _task_types() -> dict[str, TaskType]:
     return types
 
 
-TASK_TYPES: Final[Mapping[str, TaskType]] = MappingProxyType(_task_types())
+TASK_TYPES: Final[Mapping[str, TaskType]] = _task_types()
 """Types of tasks, by the ids of the catalogs."""
 
 

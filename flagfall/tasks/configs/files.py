@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from flagfall.configfile.converter import DIALECT, Problems, table_schema
@@ -60,9 +59,9 @@ def config_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "title": "A configuration of flagfall", **top, "required": ["scheduler"]}
 
 
-SHIPPED: Final[Mapping[str, Path]] = MappingProxyType(
-    {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
-)
+SHIPPED: Final[Mapping[str, Path]] = {
+    path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))
+}
 """The configurations shipped with flagfall, by name."""
 
 _READERS: Final = {".json": read_json, ".toml": read_toml}

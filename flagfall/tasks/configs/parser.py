@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
 import attrs
@@ -34,31 +33,27 @@ _MODULES: Final = (
     (_MINI, ("tasks.challenge.round1.challenge_mini", "tasks.good_ai.comm_ai_mini")),
 )
 
-ORIGINAL_TASKS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{
-            f"{module}.{name}": task_id
-            for family, modules in _MODULES
-            for module in modules
-            for name, task_id in family.items()
-        },
-        **ORIGINAL_NAMES,
-    }
-)
+ORIGINAL_TASKS: Final[Mapping[str, str]] = {
+    **{
+        f"{module}.{name}": task_id
+        for family, modules in _MODULES
+        for module in modules
+        for name, task_id in family.items()
+    },
+    **ORIGINAL_NAMES,
+}
 """Types of tasks, by class path."""
 
-ORIGINAL_SCHEDULERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "core.scheduler.RandomTaskScheduler": "random",
-        "core.scheduler.SequentialTaskScheduler": "sequential",
-        "core.scheduler.IncrementalTaskScheduler": "incremental",
-        "core.scheduler.ConsecutiveTaskScheduler": "consecutive",
-        "core.scheduler.DependenciesTaskScheduler": "dependencies",
-    }
-)
+ORIGINAL_SCHEDULERS: Final[Mapping[str, str]] = {
+    "core.scheduler.RandomTaskScheduler": "random",
+    "core.scheduler.SequentialTaskScheduler": "sequential",
+    "core.scheduler.IncrementalTaskScheduler": "incremental",
+    "core.scheduler.ConsecutiveTaskScheduler": "consecutive",
+    "core.scheduler.DependenciesTaskScheduler": "dependencies",
+}
 """Policies, by class path."""
 
-ORIGINAL_WORLDS: Final[Mapping[str, str]] = MappingProxyType({"worlds.grid_world.GridWorld": "grid"})
+ORIGINAL_WORLDS: Final[Mapping[str, str]] = {"worlds.grid_world.GridWorld": "grid"}
 """Types of worlds, by class path."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -107,9 +106,11 @@ def _echo(word: int, talk: int) -> float:
     return float(talk == word)
 
 
-_REWARDS: Final[Mapping[str, Callable[[int, int], float]]] = MappingProxyType(
-    {"answer-only": _answer_only, "answer-and-echo": _answer_and_echo, "echo": _echo}
-)
+_REWARDS: Final[Mapping[str, Callable[[int, int], float]]] = {
+    "answer-only": _answer_only,
+    "answer-and-echo": _answer_and_echo,
+    "echo": _echo,
+}
 
 
 def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
@@ -40,7 +40,6 @@ from flagfall.tasks.task import Task, are_pictures_wanted
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Dict
-    from numpy.random import Generator
 
 
 # A batch of LangRooms in numpy, with their images.
@@ -171,7 +170,7 @@ class RoomBatch:
 
 
 _DEFAULT_RULES: Final = LangRoomRules()
-_NIL: Final = MappingProxyType({"move": 0, "talk": 0})
+_NIL: Final = {"move": 0, "talk": 0}
 _WHOLE: Final = (int, np.integer)
 
 

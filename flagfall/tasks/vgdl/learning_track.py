@@ -16,17 +16,14 @@ import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from random import Random
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
 from flagfall.errors import UsageError, suggest
+from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import RequiredTask, TaskDefaults, TaskRole, complete_task
 from flagfall.timing.durations import MINUTE, NEVER_NS
-
-if TYPE_CHECKING:
-    from flagfall.kernel.outcomes import Outcome, StepResult
 
 END_OF_ROUND: Final = "END_TRAINING"
 """Answer to a result that ends the agent's training."""
@@ -86,20 +83,18 @@ class TrackRules:
         return rules
 
 
-RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
-    {
-        "gvgai-document": TrackRules(),
-        "gvgai-2017": TrackRules(
-            name="gvgai-2017",
-            training_ns=5 * MINUTE,
-            rounds=10,
-            choices=(0, 1, 2, 3),
-            cut=False,
-            breaks_rounds=True,
-            remembers=True,
-        ),
-    }
-)
+RULES: Final[Mapping[str, TrackRules]] = {
+    "gvgai-document": TrackRules(),
+    "gvgai-2017": TrackRules(
+        name="gvgai-2017",
+        training_ns=5 * MINUTE,
+        rounds=10,
+        choices=(0, 1, 2, 3),
+        cut=False,
+        breaks_rounds=True,
+        remembers=True,
+    ),
+}
 """Presets: the competition's document, and the program that was published for it in 2017."""
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -16,9 +17,6 @@ import msgspec
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.learning_track import Track, TrackRules
 from flagfall.tasks.vgdl.task_id import TaskId
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _KEY: Final = "gvgai"
 _DEFAULTS: Final = TrackRules()

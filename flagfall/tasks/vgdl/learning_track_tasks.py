@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
-from flagfall.tasks.vgdl.definition import ESCAPE, NIL
+from flagfall.kernel.outcomes import StepResult
+from flagfall.tasks.vgdl.definition import ESCAPE, NIL, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import start
+from flagfall.tasks.vgdl.engine.state.game import Game, PlayMemory
+from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
 from flagfall.tasks.vgdl.learning_track import Track, TrackRules
-from flagfall.tasks.vgdl.rendering.tile_set import SpriteFolder, SpriteTiles
+from flagfall.tasks.vgdl.rendering.tile_set import SpriteFolder, SpriteTiles, TileSet
 from flagfall.tasks.vgdl.task import ACTION_NAMES, VgdlTask
 from flagfall.tasks.vgdl.task_id import TaskId, game_path, level_path
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flagfall.kernel.outcomes import StepResult
-    from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.engine.state.game import Game, PlayMemory
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
 """Actions of agents; `ESCAPE` ends the game without a winner."""

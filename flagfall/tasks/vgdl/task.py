@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
-from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE
+from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.engine.serialization import snapshot
+from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.tasks.vgdl.views.observer import Observer, StateObservation
 from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView, TextView
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.engine.state.game import Game
-    from flagfall.tasks.vgdl.engine.state.play import Play
 
 ACTION_NAMES: Final = (NIL, LEFT, RIGHT, UP, DOWN, USE)
 """Actions by number, the same in every game. An action that the avatar does not have is played as `NIL`."""

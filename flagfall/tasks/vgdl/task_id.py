@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
 from flagfall.errors import UsageError, suggest
-
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-
+from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
 
 # Files of games and levels: those that are part of flagfall, and others by path.
 #

@@ -10,17 +10,14 @@ A description is a list of items joined by either ` and ` or ` or `. An item is 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
+from random import Random
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
 from flagfall.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from random import Random
-
 
 Join: TypeAlias = Literal["and", "or"]
 

@@ -5,22 +5,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from random import Random
 
 from flagfall.tasks.commai.mini.descriptions import (
     LONGEST_FILLER,
     MIXED_ATTEMPTS,
     SHORTEST_TO_DELETE_FROM,
+    Description,
     checked,
     coin,
     foreign_letters,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from random import Random
-
-    from flagfall.tasks.commai.mini.descriptions import Description
 
 
 def right_string(description: Description, length: int, rng: Random) -> str:

@@ -17,27 +17,20 @@ dropped (rule 4).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from random import Random
 from string import ascii_uppercase
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import attrs
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.commai.mini import descriptions, former_strings
-from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description
+from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description, Join
+from flagfall.tasks.commai.world import World
 from flagfall.tasks.task import ROUND1, revision_of, unknown_revision
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
-
-    from flagfall.tasks.commai.mini.descriptions import Join
-    from flagfall.tasks.commai.world import World
-
 
 MAX_TIME: Final = 3000
 """Time limit in steps; an instance fails at the first silence after it."""
@@ -224,14 +217,12 @@ class ExampleSet:
     longest: int
 
 
-MINI_SETS: Final[Mapping[str, ExampleSet]] = MappingProxyType(
-    {
-        "mini1": ExampleSet(most_runs=1, longest=10),
-        "mini2": ExampleSet(join="or", just_anything=0.05, longest=10),
-        "mini3": ExampleSet(and_anything=0.5, longest=30),
-        "mini4": ExampleSet(and_anything=0.5, barred=0.5, longest=30),
-    }
-)
+MINI_SETS: Final[Mapping[str, ExampleSet]] = {
+    "mini1": ExampleSet(most_runs=1, longest=10),
+    "mini2": ExampleSet(join="or", just_anything=0.05, longest=10),
+    "mini3": ExampleSet(and_anything=0.5, longest=30),
+    "mini4": ExampleSet(and_anything=0.5, barred=0.5, longest=30),
+}
 """The tasks, by id."""
 
 
@@ -344,13 +335,11 @@ def _all_sets(fixes: bool, strings: Strings = _STRINGS) -> MakeExample:
     return partial(any_of, rows=tuple(MINI_SETS.values()), fixes=fixes, strings=strings)
 
 
-MINI_EXAMPLES: Final[Mapping[str, Callable[..., MakeExample]]] = MappingProxyType(
-    {
-        "mini0": _warm_up,
-        **{task_id: partial(_set, row) for task_id, row in MINI_SETS.items()},
-        "mini5": _all_sets,
-    }
-)
+MINI_EXAMPLES: Final[Mapping[str, Callable[..., MakeExample]]] = {
+    "mini0": _warm_up,
+    **{task_id: partial(_set, row) for task_id, row in MINI_SETS.items()},
+    "mini5": _all_sets,
+}
 """Makers of the example sources of mini-tasks by task id, from `fixes` and, if others are wanted, `strings`.
 
 Each call is for one task.

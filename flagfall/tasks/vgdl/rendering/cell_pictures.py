@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.rendering.tile_set import Tile
+from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, Tile
 
 MAX_BYTES: Final = 8_000_000
 """Limit of the pictures that are kept from one painted tick to the next; 26,000 cells of 10 x 10 pixels."""

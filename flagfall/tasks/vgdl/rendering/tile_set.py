@@ -11,26 +11,20 @@ import stat
 import struct
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
 from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES
 from flagfall.tasks.vgdl.rendering.icons import Colour, Icon, load_icons, mixed
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
-
 
 BACKDROP: Final[Colour] = (30, 32, 42)
 """Colour of empty cells."""

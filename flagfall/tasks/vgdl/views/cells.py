@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache, wraps
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from flagfall.tasks.vgdl.definition import GameDefinition, Value
+from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.schema import Parameters
 from flagfall.tasks.vgdl.language.tables import EFFECTS, SPRITE_CLASSES
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from flagfall.tasks.vgdl.engine.state.game import Game
-    from flagfall.tasks.vgdl.engine.state.play import Play
-
 
 _Result = TypeVar("_Result")
 

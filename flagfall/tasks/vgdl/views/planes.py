@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import Final, TypedDict
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.tasks.vgdl.definition import GameDefinition
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 from flagfall.tasks.vgdl.views.cells import cells_at, first_moment, visible_types
-from flagfall.tasks.vgdl.views.observer import Column
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.definition import GameDefinition
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-    from flagfall.tasks.vgdl.views.observer import Cell, Grid, StateObservation
-
+from flagfall.tasks.vgdl.views.observer import Cell, Column, Grid, StateObservation
 
 AVATAR_FACTS: Final = ("x", "y", "orientation x", "orientation y", "speed", "alive", "health")
 """First facts of the avatar; x and y in cells, speed in cells a tick. The amount of each resource follows."""
