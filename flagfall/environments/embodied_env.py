@@ -55,17 +55,14 @@ class Space:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.shape: tuple[int, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
         self.discrete: bool = self.dtype.kind in "iub"
-        least: Any
-        greatest: Any
+        of_type: tuple[Any, Any] = (-np.inf, np.inf)
         if self.dtype.kind == "b":
-            least, greatest = False, True
+            of_type = (False, True)
         elif self.discrete:
-            of_type = np.iinfo(self.dtype)
-            least, greatest = self.dtype.type(of_type.min), self.dtype.type(of_type.max)
-        else:
-            least, greatest = -np.inf, np.inf
-        self.low: NDArray[Any] = self._bound(least if low is None else low)
-        self.high: NDArray[Any] = self._bound(greatest if high is None else high)
+            bounds = np.iinfo(self.dtype)
+            of_type = (self.dtype.type(bounds.min), self.dtype.type(bounds.max))
+        self.low: NDArray[Any] = self._bound(of_type[0] if low is None else low)
+        self.high: NDArray[Any] = self._bound(of_type[1] if high is None else high)
 
     def _bound(self, value: Any) -> NDArray[Any]:
         try:

@@ -153,11 +153,6 @@ def end_of(task: Task) -> dict[str, Any]:
     return info if result is None else {**info, "is_success": result}
 
 
-# The byte tasks as Gymnasium environments.
-#
-#     `gymnasium.make("flagfall/CommAI-v0", task="micro5.18", render_mode="ansi")`
-#     `gymnasium.make("flagfall/CommAI-v0", config="challenge", max_episode_steps=100_000)`
-
 SHOWN_STEPS: Final = 80
 """Number of steps that `render` shows: a line on a terminal."""
 
@@ -167,6 +162,9 @@ _BIT_VALUES: Final = 2
 
 class CommAIEnv(TaskEnv):
     """A teacher and a learner that exchange one byte per step.
+
+    gymnasium.make("flagfall/CommAI-v0", task="micro5.18", render_mode="ansi")
+    gymnasium.make("flagfall/CommAI-v0", config="challenge", max_episode_steps=100_000)
 
     The observation is the byte of the teacher, the action the reply of the learner: whole numbers from 0 to
     255, of which 32, a space, is silence. The reward of a reply comes with the next byte. `reset(seed=s)`
@@ -257,16 +255,13 @@ def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:
     return build
 
 
-# VGDL games as Gymnasium environments.
-#
-#     `gymnasium.make("flagfall/VGDL-v0", game="causeway", level=2, observation="image")`
-#     `gymnasium.make("flagfall/VGDL-v0", game="my/game.txt", render_mode="rgb_array")`
-
 DEFAULT_GAME: Final = "windfall"
 
 
 class VgdlEnv(TaskEnv):
-    """One level of one game; see `flagfall.tasks.vgdl.task.VgdlTask`.
+    """One level of one game, such as `gymnasium.make("flagfall/VGDL-v0", game="causeway", level=2)`.
+
+    See `flagfall.tasks.vgdl.task.VgdlTask`.
 
     An action is a number: nothing, left, right, up, down, use. The reward of a step is the change of the
     score. An episode is terminated when the game is over, after 2001 steps at the latest; its last `info` has

@@ -168,9 +168,6 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Play a step in every environment; see `gymnasium.vector.VectorEnv.step`.
 
-        Args:
-            actions: a batch of the action space.
-
         Raises:
             UsageError: an action is invalid, or an environment must be reset first.
             HostFault: an environment failed, or a worker was lost.

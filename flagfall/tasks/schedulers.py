@@ -32,9 +32,6 @@ class TaskScheduler(TaskSampler):
 
     A task may be listed several times. Everything random is determined by `set_seed`.
 
-    Args:
-        tasks: the tasks, in order; at least one.
-
     Raises:
         UsageError: there is no task.
     """
@@ -279,8 +276,6 @@ def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
         ) from error
 
 
-# Task schedulers by name, and the parser of texts that describe them.
-#
 # A text is the name of a policy, optionally followed by a colon and arguments separated by semicolons, each
 # a value or `name=value`. The arguments are those of the policy's class; a value without a name is the
 # first:
@@ -289,7 +284,7 @@ def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
 #     dependencies:micro1>micro2,micro2>micro3;unlock_threshold=4
 #
 # In dependencies, `a>b` means that `b` stays locked until `a` is solved; `a>b>c` is short for `a>b,b>c`.
-# Spaces around words are ignored. The policies themselves are in `flagfall.tasks.schedulers`.
+# Spaces around words are ignored.
 
 POLICIES: Final[Mapping[str, type[TaskScheduler]]] = {
     "random": RandomTaskScheduler,
@@ -299,7 +294,6 @@ POLICIES: Final[Mapping[str, type[TaskScheduler]]] = {
     "dependencies": DependenciesTaskScheduler,
 }
 """The task schedulers, by their name in texts."""
-
 
 MAX_DIGITS: Final = 9
 """Most digits of a number of rounds or successes; no match reaches a billion."""

@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Space
 
 
-# Request for tasks that can be drawn: the replay of a match makes them so.
-#
-# An environment of Gymnasium or PettingZoo draws pictures only if it was made for that, and a room keeps the
-# words of its dialogue only for its pictures. What a task does is the same either way.
+# The replay of a match requests tasks that can be drawn: environments of Gymnasium and PettingZoo draw only
+# if they were made for that, and a room keeps the words of its dialogue only for its pictures. What a task
+# does is the same either way.
 
 _wanted: ContextVar[bool] = ContextVar("flagfall_pictures", default=False)
 

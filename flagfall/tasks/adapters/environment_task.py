@@ -12,10 +12,8 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.tasks.task import ENVIRONMENT_MODES, Task, are_pictures_wanted, best_mode
 
-# Text form of environments with options: `gym:FrozenLake-v1?is_slippery=false&map_name=8x8`.
-#
-# `flagfall.texts` describes the options. They are passed to the maker of the environment, except for
-# those of the task itself.
+# Options in a text, such as `gym:FrozenLake-v1?is_slippery=false&map_name=8x8` (see `flagfall.texts`), are
+# passed to the maker of the environment, except for those of the task itself.
 
 _PARTS: Final = re.compile(r'"(?:\\.|[^"\\])*"|[\[\]{},]|[^"\[\]{},]+|"')
 _OPENING: Final = {"[": 1, "{": 1, "]": -1, "}": -1}

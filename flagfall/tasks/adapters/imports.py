@@ -21,14 +21,12 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.texts import parse_text
 
-# Texts that name a task's code: `mytask.py:MyTask`, `package.module:MyTask`, with options `?size=3`. Pure.
-#
-# Such a text is recognised by its form alone; ids of `flagfall.tasks.catalog.FAMILIES` come first.
-
 
 @attrs.frozen
 class CodeSpec:
-    """A parsed text that names a task's code.
+    """A parsed text that names a task's code, such as `mytask.py:MyTask?size=3`.
+
+    It is recognised by its form alone; ids of `flagfall.tasks.catalog.FAMILIES` come first.
 
     Attributes:
         place: the module, or a path that ends in `.py`.
@@ -71,7 +69,6 @@ class UntrustedImportError(UsageError):
     """A file names a module that is imported only if the user trusts the file.
 
     Attributes:
-        module: the name of the module, or the path of a file.
         origin: the file that it would be imported from.
     """
 

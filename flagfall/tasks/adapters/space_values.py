@@ -73,9 +73,6 @@ def frozen_copy(value: Any) -> Any:
 
     An environment may reuse its arrays, and an agent in the event loop might write into them; neither may
     affect the journal or the environment.
-
-    Args:
-        value: arrays, and mappings, tuples and lists of them.
     """
     if isinstance(value, np.ndarray):
         copy = value.copy()

@@ -64,9 +64,6 @@ COMMAI_CATALOG: Final[Mapping[str, Callable[[], ByteTask]]] = {
 def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[ConversationTask]:
     """Make tasks that share one grid world.
 
-    Args:
-        world: the world to share; `None` for a new one.
-
     Raises:
         UsageError: an id is unknown; the message has the nearest ones.
     """

@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Generator
+from functools import partial
 from random import Random
 from string import ascii_letters, digits
 from typing import Any, Final, TypeAlias
@@ -94,11 +95,9 @@ class Conversation:
         max_time: time limit in steps.
         world: a world that also hears the learner; `None` for none.
         forgets: see rule 2.
-        channel: how texts are sent.
         time: steps so far.
         heard: the learner's text so far, with its silences.
         spoken: the teacher's text so far, with its silences.
-        timed_out: whether the time limit was reached.
     """
 
     pay: Callable[[float], None]
@@ -242,36 +241,27 @@ DialogueScript: TypeAlias = Callable[[Conversation, Random], Script]
 """Runs one instance of a task from the teacher's side; returns the result."""
 
 
+@attrs.define(eq=False, repr=False, slots=False)
 class ConversationTask(ByteTask):
     """A task that is a conversation.
 
-    Args:
-        forgets: see rule 2.
-
     Attributes:
+        max_time: time limit in steps.
+        forgets: see rule 2.
         channel: how texts are sent, from the next instance on.
         conversation: the conversation of the current instance, or of the last one.
     """
 
-    channel: TextChannel = BYTE_CHANNEL
+    id: str = attrs.field(alias="task_id")
+    _play: DialogueScript
+    max_time: float = attrs.field(kw_only=True)
+    forgets: bool = attrs.field(default=False, kw_only=True)
+    world: World | None = attrs.field(default=None, kw_only=True)
+    channel: TextChannel = attrs.field(default=BYTE_CHANNEL, init=False)
+    conversation: Conversation = attrs.field(init=False)
 
-    conversation: Conversation
-
-    def __init__(
-        self,
-        task_id: str,
-        play: DialogueScript,
-        *,
-        max_time: float,
-        forgets: bool = False,
-        world: World | None = None,
-    ) -> None:
-        self.id = task_id
-        self.max_time = max_time
-        self.forgets = forgets
-        self.world = world
-        self._play = play
-        self.conversation = Conversation(self.pay, max_time)
+    def __attrs_post_init__(self) -> None:
+        self.conversation = Conversation(self.pay, self.max_time)
 
     def script(self, rng: Random) -> Script:
         """Run one instance: the script of the task, and its last texts."""
@@ -321,8 +311,5 @@ class WorldTaskSpec:
     def task(self, task_id: str, world: GridWorld | None = None) -> ConversationTask:
         """Make a task."""
         place = GridWorld() if world is None else world
-
-        def play(talk: Conversation, rng: Random) -> Script:
-            return self.play(place, talk, rng)
-
+        play = partial(self.play, place)
         return ConversationTask(task_id, play, max_time=self.max_time, forgets=self.forgets, world=place)

@@ -26,9 +26,6 @@ class WrappedTask(Task):
 
     Args:
         task: the task inside: a `ByteTask`, or a wrapped one.
-
-    Attributes:
-        world: the world it is played in; `None` for none.
     """
 
     continuous = True

@@ -44,7 +44,6 @@ class TaskType:
 
     Attributes:
         settings: attrs class whose fields are the settings that may be changed.
-        in_world: whether it can be played in a world.
         is_conversation: whether it exchanges whole texts, which can be scrambled.
         make: makes a task from the changed settings, the world, the vocabulary (`None`: the default one) and
             `Config.fixes`.

@@ -234,9 +234,6 @@ def _words(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -
         return None
 
 
-# Shared with round 1's form.
-
-
 def world_type(value: Any, name: str, problems: Problems, known: Mapping[str, Any]) -> str | None:
     """Return the type of a world.
 

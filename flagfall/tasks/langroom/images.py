@@ -232,9 +232,8 @@ class LogHistory:
 
     def begin(self, word: int) -> None:
         """Start an episode."""
-        self.heard.clear()
-        self.said.clear()
-        self.paid.clear()
+        for entries in (self.heard, self.said, self.paid):
+            entries.clear()
         self.heard.append(word)
 
     def add(self, word: int, talk: int, reward: float) -> None:

@@ -135,7 +135,6 @@ class LangRoomRules:
     Attributes:
         task: the kind of reward, one of `TASKS`.
         view: number of cells that the agent sees on each side of its own; 1 to 8.
-        length: number of steps of an episode; at least 1.
         resolution: width and height of the image in pixels. The pixels left over by its `2 * view + 1` cells
             are a black border of the same width on all sides, so their number must be even.
         vocab_size: number of words that the agent can say; at least the 15 known ones.
@@ -279,7 +278,6 @@ class Room:
         rng: the source of everything random; may be replaced between episodes.
         colors: the colour of each object, as indices of `COLORS`.
         word: the current word, as an index of `WORDS`.
-        steps: steps taken in this episode.
         questions: number of answers that were due in this episode.
         answered: number of those that the agent gave in the same step as the room.
     """

@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Dict
 
 
-# A batch of LangRooms in numpy, with their images.
-#
-# Each room equals a `room.Room` with the same generator. A step runs no Python for single rooms, except for
-# those whose script or episode ends.
-
 Numbers = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
@@ -55,7 +50,9 @@ _UNKNOWN: Final = len(WORDS)
 
 
 class RoomBatch:
-    """A batch of rooms, one for each generator.
+    """A batch of rooms in numpy, one for each generator; each equals a `Room` with the same generator.
+
+    A step runs no Python for single rooms, except for those whose script or episode ends.
 
     Attributes:
         rngs: the generators; each may be replaced before `begin`.

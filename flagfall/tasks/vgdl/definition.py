@@ -140,7 +140,6 @@ class GameDefinition:
     """A game, parsed and checked.
 
     Attributes:
-        name: stem of the file's name.
         order: leaf types in draw order; the update order is the reverse.
         limits: by type, how many of this resource a sprite can hold (0 for types that are not resources).
         mapping: types by level character.
@@ -183,7 +182,6 @@ class LevelDefinition:
     """A level: its size and its sprites at the start.
 
     Attributes:
-        name: stem of the file's name.
         width, height: in cells.
         sprites: (column, row, type), in the order in which they are made: row by row, left to right. Of the
             avatars among them, only the first stays.

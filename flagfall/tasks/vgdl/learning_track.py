@@ -160,7 +160,6 @@ class Track:
     """Schedules the levels of one game; see the top of this module.
 
     Attributes:
-        phase: current phase, `TRAINING` or `VALIDATION`.
         current: last scheduled level; `None` before the first.
 
     Raises:

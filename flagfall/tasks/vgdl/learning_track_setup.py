@@ -27,7 +27,6 @@ class TrackSetup:
     """Description of the track of one game, as written in journals.
 
     Attributes:
-        game: its file or its name; see `flagfall.tasks.vgdl.task_id`.
         sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
             so they do not record it.
     """

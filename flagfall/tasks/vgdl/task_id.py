@@ -18,11 +18,6 @@ import attrs
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
 
-# Files of games and levels: those that are part of flagfall, and others by path.
-#
-# A game is a name (`windfall`) or a file (`games/zelda.txt`). Its level N is the file beside it whose name
-# ends in `_lvlN.txt`; a level can also be a file with any other name.
-
 LEVELS: Final = 5
 """Number of levels of each game that is part of flagfall."""
 
@@ -132,7 +127,6 @@ class TaskId:
     Attributes:
         game: a file or a name.
         level: a number or a file.
-        observation: one of `OBSERVATIONS`.
         block: pixels a cell, which affect speeds; `None`, written `own`, for the game's own.
         pixels: pixels a cell in pictures.
 

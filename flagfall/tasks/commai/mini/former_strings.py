@@ -20,12 +20,12 @@ from flagfall.tasks.commai.mini.descriptions import (
 
 
 def right_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that fits a description; as `description_strings.right_string`."""
+    """Draw a string that fits a description; as `descriptions.right_string`."""
     return checked(description, lambda: _Builder(description, length, rng).build(), fits=True)
 
 
 def wrong_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that nearly fits a description; as `description_strings.wrong_string`."""
+    """Draw a string that nearly fits a description; as `descriptions.wrong_string`."""
 
     def damaged() -> str:
         return _damaged(description, right_string(description, length, rng), rng)

@@ -56,12 +56,13 @@ class Example(NamedTuple):
 MakeExample: TypeAlias = Callable[[Random], Example]
 
 
+@attrs.define(eq=False, repr=False, slots=False)
 class MiniTask(ByteTask):
     """A mini-task of round 1: does the string fit the description?
 
     Args:
-        former_examples: draws it as revision 2 of the rules did, so that journals of it can be verified;
-            `None` if they cannot.
+        former_examples: draws examples as revision 2 of the rules did, so that journals of it can be
+            verified; `None` if they cannot.
 
     Attributes:
         world: a world that also hears the learner; `None` for none. A `WorldSwitch` resets it.
@@ -69,25 +70,14 @@ class MiniTask(ByteTask):
             examples (Q29) belongs to `make_example`.
     """
 
-    example: Example
-
-    def __init__(
-        self,
-        task_id: str,
-        make_example: MakeExample,
-        *,
-        former_examples: MakeExample | None = None,
-        max_time: int = MAX_TIME,
-        world: World | None = None,
-        fixes: bool = False,
-    ) -> None:
-        self.id = task_id
-        self.max_time = max_time
-        self.world = world
-        self.fixes = fixes
-        self._make_example = make_example
-        self._former_examples = former_examples
-        self._timed_out = False
+    id: str = attrs.field(alias="task_id")
+    _make_example: MakeExample
+    _former_examples: MakeExample | None = attrs.field(default=None, kw_only=True)
+    max_time: int = attrs.field(default=MAX_TIME, kw_only=True)
+    world: World | None = attrs.field(default=None, kw_only=True)
+    fixes: bool = attrs.field(default=False, kw_only=True)
+    example: Example = attrs.field(init=False)
+    _timed_out: bool = attrs.field(default=False, init=False)
 
     def script(self, rng: Random) -> Script:
         """Run one instance: description, answer, closing sentence, silence."""
@@ -201,7 +191,6 @@ class ExampleSet:
     """The parameters of one of mini-tasks 1 to 4.
 
     Attributes:
-        join: the word between the items.
         most_runs: greatest number of runs; the least is one.
         just_anything: probability that the description is `anything` and nothing else.
         and_anything: probability that `anything` is added; it always is if a run is barred.

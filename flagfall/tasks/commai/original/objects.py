@@ -47,11 +47,7 @@ BASKETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 
 def properties(owner: str | None = None) -> list[str]:
-    """Return all properties of the objects in a basket, sorted.
-
-    Args:
-        owner: whose basket; `None` for all baskets.
-    """
+    """Return all properties of the objects in a basket, sorted."""
     owners_asked = BASKETS if owner is None else [owner]
     return sorted({quality for name in owners_asked for thing in BASKETS[name].values() for quality in thing})
 
@@ -96,7 +92,6 @@ class Quiz:
     """A question with its answer.
 
     Attributes:
-        solution: the sentence with the right answer, sent at the end of the time.
         again: text before the question when it is asked again; empty if the teacher waits instead.
         praise: the reply to a right answer; empty for any praise.
     """

@@ -143,11 +143,7 @@ def search_crowds(play: Play) -> None:
 
 
 def touched_in(play: Play, sprite: Sprite, group: Sequence[Sprite]) -> list[Sprite]:
-    """Return the sprites of a group that touch a sprite.
-
-    Args:
-        group: others, all of one type and so of one size.
-    """
+    """Return the sprites of a group that touch a sprite."""
     left = sprite.x - group[0].w
     top = sprite.y - group[0].h
     right = sprite.x + sprite.w

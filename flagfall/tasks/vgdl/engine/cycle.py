@@ -221,7 +221,6 @@ def start(
     """Start a play.
 
     Args:
-        seed: the seed of the one generator of all its draws.
         block_size: pixels a cell, at least 1; `None` for the game's own, or the largest that fits the level
             into 800 pixels. It matters, because speeds are truncated to whole pixels; the learning track
             plays with 10.

@@ -1,7 +1,7 @@
 """Rows of the language's tables: parameters and traits of sprites and effects, and the parser of `key=value`.
 
-Keys are the language's own (`stype`, `spawnorientation`). The tables are `sprite_schema.py` and
-`effect_schema.py`; this module defines the form of a row, and inheritance between sprite classes.
+Keys are the language's own (`stype`, `spawnorientation`). The tables are in `tables.py`; this module defines
+the form of a row, and inheritance between sprite classes.
 """
 
 from __future__ import annotations
@@ -212,9 +212,6 @@ class Names:
 
     def id(self, name: str, word: Word, *, makes: bool = False) -> int:
         """Return the type of a name.
-
-        Args:
-            makes: sprites of the type will be made.
 
         Raises:
             UnknownNameError: no type has this name.

@@ -213,10 +213,8 @@ _add_sprite("CarAvatar", "OrientedAvatar", "drive", {**_AIM, "facing": number(0.
 _add_sprite("LanderAvatar", "OrientedAvatar", "land", _FLY, _CROSS, continuous=True)
 
 
-# Effects and terminations: the original's, with their parameters, defaults and traits.
-#
-# A new effect is one row here, and a function under the same name in `flagfall.tasks.vgdl.engine.effects`; a
-# row without a function fails at import.
+# Effects and terminations. A new effect is one row here, and a function under the same name in
+# `flagfall.tasks.vgdl.engine.effects`; a row without a function fails at import.
 
 _COMMON_OF_EFFECTS: Final[Parameters] = {
     "scoreChange": SCORE,

@@ -53,7 +53,6 @@ class Painter:
 
     Args:
         play: at any tick; each play needs a painter of its own.
-        block: pixels a cell in the picture; by default the play's own.
 
     Raises:
         UsageError: the picture would be too large.

@@ -91,9 +91,7 @@ class _ByY(dict[int, tuple[int, ...]]):
     """Cells by y, for the positions that extend over the same columns; computed on first use.
 
     Args:
-        block: pixels a cell.
         step: from the number of a cell to that below.
-        known: all cells of positions, as themselves.
     """
 
     def __init__(
@@ -135,7 +133,6 @@ def cells_at(width: int, height: int, block: int, *, by_rows: bool = False) -> C
     """Return the cells of sprites by their position, shared by all views of levels of the same size.
 
     Args:
-        block: pixels a cell.
         by_rows: cells are numbered row by row; otherwise column by column.
     """
     across, down = (1, width) if by_rows else (height, 1)
@@ -212,7 +209,6 @@ class CellMembers:
         """Move a sprite from some cells to others.
 
         Args:
-            number: of a sprite that has a sort key.
             new: all cells in which it will be.
         """
         members, fetch = self._numbers, self.fetch

@@ -1,8 +1,10 @@
-"""Effects on resources, health, speed, shields and the score."""
+"""Effects on resources, health, speed, shields and the score; and those that transform, spawn, or wait."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from operator import add
 
 from flagfall.tasks.vgdl.definition import DOWN, LEFT, RIGHT, UP, VECTORS, SourcePosition
 from flagfall.tasks.vgdl.engine.behaviour import effect, effect_maker
@@ -108,41 +110,22 @@ def _subtract_health_points(line: EffectLine, play: Play, first: Sprite, _second
     return score_if_killed
 
 
-def _sprites_of_stype(line: EffectLine, play: Play) -> list[Sprite]:
-    """Return all sprites of a line's `stype`, and charge for them."""
+def _change_speeds(
+    changed: Callable[[float, float], float], line: EffectLine, play: Play, *_sprites: Sprite | None
+) -> int:
+    """Change the speed of all sprites of a type."""
     sprites = [
         sprite for type_id in play.game.subtypes(line.parameters["stype"]) for sprite in play.groups[type_id]
     ]
     play.work.charge(len(sprites))
-    return sprites
-
-
-@effect("setSpeedForAll")
-def _set_speed_for_all(line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
-    """Set the speed of all sprites of a type."""
-    for sprite in _sprites_of_stype(line, play):
-        sprite.speed = line.parameters["value"]
+    for sprite in sprites:
+        sprite.speed = changed(sprite.speed, line.parameters["value"])
     return line.score
 
 
-@effect("increaseSpeedToAll")
-def _increase_speed_to_all(
-    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
-) -> int:
-    """Increase the speed of all sprites of a type."""
-    for sprite in _sprites_of_stype(line, play):
-        sprite.speed += line.parameters["value"]
-    return line.score
-
-
-@effect("decreaseSpeedToAll")
-def _decrease_speed_to_all(
-    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
-) -> int:
-    """Decrease the speed of all sprites of a type, to 0 at the least."""
-    for sprite in _sprites_of_stype(line, play):
-        sprite.speed = max(0.0, sprite.speed - line.parameters["value"])
-    return line.score
+effect("setSpeedForAll")(partial(_change_speeds, lambda _speed, value: value))
+effect("increaseSpeedToAll")(partial(_change_speeds, add))
+effect("decreaseSpeedToAll")(partial(_change_speeds, lambda speed, value: max(0.0, speed - value)))
 
 
 @effect("shieldFrom")

@@ -132,11 +132,7 @@ def _in_sight(sprite: Sprite, other: Sprite) -> bool:
 
 
 def _steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
-    """Return the directions in which one pixel brings a sprite nearer to its target.
-
-    Args:
-        away: return those that bring it farther away.
-    """
+    """Return the directions in which one pixel brings a sprite nearer to its target."""
     x, y = sprite.x, sprite.y
     if not sprite.kind.continuous:
         dx = target.x - x
@@ -225,7 +221,6 @@ def _approach(play: Play, sprites: Sequence[Sprite], target: Sprite, repeat: int
 
     Args:
         target: not one of them, unless it is alone.
-        repeat: how often a chaser that has arrived repeats a random direction.
     """
     take = play.random.take
     target_x, target_y = target.x, target.y

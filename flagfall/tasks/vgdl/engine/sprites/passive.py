@@ -176,7 +176,6 @@ class Spawner:
     """Common part of all producers.
 
     Attributes:
-        chance: probability to spawn in a tick.
         total: number of sprites after which a producer is gone; 0 for no limit.
         orientation: of what it spawns; (0, 0) for none.
         ages: a producer moves passively or burns out.

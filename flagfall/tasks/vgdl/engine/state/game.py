@@ -10,9 +10,8 @@ import attrs
 from flagfall.tasks.vgdl.definition import GameDefinition
 from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
 
-# Bound on the work of one cycle, so that no game description can stall its host.
-#
-# The original has no such bound: a game that doubles its sprites with each effect hangs it.
+# The work of one cycle is bounded, so that no game description can stall its host. The original has no such
+# bound: a game that doubles its sprites with each effect hangs it.
 
 MAX_WORK: Final = 300_000
 """Sprites made, killed, examined or looped over in one cycle. The public games stay below 10,000."""
@@ -100,7 +99,6 @@ class Pair:
     """Two types as the game names them, and their effects in order.
 
     Attributes:
-        index: position among the pairs.
         first, second: types as written.
         first_ranks: by type, its position among the first types; `None` for others.
         second_ranks: by type, its position among the second types; `None` for others.
@@ -158,12 +156,10 @@ class TimerPlan:
     """Constant part of a timer.
 
     Attributes:
-        index: position among the game's plans.
         types: types over whose sprites it runs, in order; `None` if it runs once and without a sprite.
         effect: run for each sprite; its own change of the score is ignored.
         score: change of the score by each run.
         period: ticks between runs.
-        repeats: it is scheduled again after a run.
         first: tick of the first run, for a timer of the level.
     """
 
@@ -202,18 +198,16 @@ def schedule(timers: list[Timer], timer: Timer) -> None:
     timers.insert(at, timer)
 
 
-# State that outlives a play: the learning track reads a game once and plays level after level.
-#
-# The original keeps between levels whatever belongs to its parsed game and not to its level. All of it is
-# here, so a play with a new memory starts like the first one.
-
 MAX_MESSAGES: Final = 25
 """With more messages than these, the original ends the play."""
 
 
 @attrs.define(eq=False, repr=False)
 class PlayMemory:
-    """State carried over from play to play.
+    """State carried over from play to play: the learning track reads a game once and plays all its levels.
+
+    The original keeps between levels whatever belongs to its parsed game and not to its level. All of it is
+    here, so a play with a new memory starts like the first one.
 
     Attributes:
         next_id: number of the next sprite.
@@ -248,7 +242,6 @@ class Game:
         pairs: pairs of types with effects, in order.
         edges: (types, effects) of each line about the screen's edge.
         watched_edges: by type, whether the edge has an effect on it.
-        terminations: in file order.
         avatar_types: types among which a level's avatar is searched, in order.
         flags, pulls: number of flags and of pulling effects in a `PlayMemory`.
         ground_pairs: pairs with which sprites detect the ground.

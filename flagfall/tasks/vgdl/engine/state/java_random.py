@@ -35,7 +35,6 @@ class JavaRandom:
 
     Attributes:
         state: its 48 bits.
-        draws: number of draws so far.
     """
 
     __slots__ = ("draws", "state")

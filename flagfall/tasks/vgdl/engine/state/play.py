@@ -45,15 +45,11 @@ class Play:
         width, height: in cells.
         screen: (width, height) in pixels.
         tick: current cycle; -1 before the first.
-        over: the play has ended.
         winner: `NO_WINNER`, `WON` or `LOST`.
-        score: so far.
-        counters: the counters of the game.
         aborted: the avatar has chosen `ESCAPE`.
         avatar: sprite that is controlled; `None` once it has been removed.
         last_action: the last action of the avatar.
         groups: by type, its sprites in the order of birth.
-        population: number of sprites.
         templates: by type, a sprite to copy; `None` until the first is made.
         paths: path finder of the level; `None` if the game uses none.
         grid: spatial grid of the sprites.
@@ -63,7 +59,6 @@ class Play:
         born, died: sprites made and removed in the last cycle, in order.
         kills: sprites killed in this cycle, once for each kill.
         killed: sprites that are removed at the end of this cycle.
-        disabled: dead avatars.
         idle: sprites that are not updated: their last position stays, and they never rest.
         counted: something was born or has died since the terminations were last tested.
         scores_left: score at the time when a sprite stopped being the avatar, in this cycle.
@@ -71,7 +66,6 @@ class Play:
         shields: (first type, second type, effect) that are off for the rest of the tick.
         due: pairs that are to be run, as bits.
         agenda: by pair, the first sprites for which it is run, and the second ones that each may touch.
-        work: work of this cycle.
     """
 
     game: Game
@@ -202,9 +196,6 @@ class Play:
 
     def make_template(self, type_id: int) -> Sprite:
         """Build the sprite that all sprites of a type are copied from, and log the unknown keys of its line.
-
-        Args:
-            type_id: a type without a template.
 
         Raises:
             GameError: the type has no class.
