@@ -46,18 +46,15 @@ __getattr__, __dir__ = lazy_names(
 )
 
 _IDS: Final[dict[str, dict[str, Any]]] = {
-    "flagfall/CommAI-v0": {
-        "entry_point": "flagfall.environments.gymnasium_env:CommAIEnv",
-        "vector_entry_point": "flagfall.environments.process_vector_env:commai",
-    },
-    "flagfall/LangRoom-v0": {
-        "entry_point": "flagfall.environments.langroom_env:LangRoomEnv",
-        "vector_entry_point": "flagfall.environments.process_vector_env:langroom",
-    },
-    "flagfall/VGDL-v0": {
-        "entry_point": "flagfall.environments.gymnasium_env:VgdlEnv",
-        "vector_entry_point": "flagfall.environments.process_vector_env:vgdl",
-    },
+    f"flagfall/{name}-v0": {
+        "entry_point": f"flagfall.environments.{env}",
+        "vector_entry_point": f"flagfall.environments.process_vector_env:{name.lower()}",
+    }
+    for name, env in (
+        ("CommAI", "gymnasium_env:CommAIEnv"),
+        ("LangRoom", "langroom_env:LangRoomEnv"),
+        ("VGDL", "gymnasium_env:VgdlEnv"),
+    )
 }
 """Arguments of `gymnasium.register`, by id."""
 

@@ -55,17 +55,14 @@ class Space:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.shape: tuple[int, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
         self.discrete: bool = self.dtype.kind in "iub"
-        least: Any
-        greatest: Any
+        of_type: tuple[Any, Any] = (-np.inf, np.inf)
         if self.dtype.kind == "b":
-            least, greatest = False, True
+            of_type = (False, True)
         elif self.discrete:
-            of_type = np.iinfo(self.dtype)
-            least, greatest = self.dtype.type(of_type.min), self.dtype.type(of_type.max)
-        else:
-            least, greatest = -np.inf, np.inf
-        self.low: NDArray[Any] = self._bound(least if low is None else low)
-        self.high: NDArray[Any] = self._bound(greatest if high is None else high)
+            bounds = np.iinfo(self.dtype)
+            of_type = (self.dtype.type(bounds.min), self.dtype.type(bounds.max))
+        self.low: NDArray[Any] = self._bound(of_type[0] if low is None else low)
+        self.high: NDArray[Any] = self._bound(of_type[1] if high is None else high)
 
     def _bound(self, value: Any) -> NDArray[Any]:
         try:
@@ -108,16 +105,9 @@ class EmbodiedLangRoom:
 
     Args:
         task: one of `flagfall.tasks.langroom.rules.TASKS`; see `LangRoomRules`.
-        view: see `LangRoomRules`.
-        length: see `LangRoomRules`.
-        resolution: see `LangRoomRules`.
         vocab_size: see `LangRoomRules`; an agent may say other words, which mean nothing.
-        seed: for `numpy.random.default_rng`.
         log_image: add a `log_image` to observations: the view, and three panels with the last five words of
             the room, words of the agent, and rewards. It takes more time than everything else.
-
-    Attributes:
-        task, view, length, resolution, vocab_size: see the arguments.
 
     Raises:
         UsageError: an argument is invalid.

@@ -83,11 +83,7 @@ class TaskEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode; see `gymnasium.Env.reset`.
-
-        Args:
-            seed: the seed of the episode; `None` to draw one.
-        """
+        """Start an episode; see `gymnasium.Env.reset`."""
         super().reset(seed=seed, options=options)
         if seed is None:
             seed = int(self.np_random.integers(SEEDS))
@@ -139,9 +135,6 @@ def own_copy(value: Any) -> Any:
 def pictures_of(task: Task, render_mode: str | None) -> dict[str, str]:
     """Return the render modes of a task, by Gymnasium's names of them.
 
-    Args:
-        render_mode: the requested mode; `None` for none.
-
     Raises:
         UsageError: the task does not have the requested mode.
     """
@@ -160,11 +153,6 @@ def end_of(task: Task) -> dict[str, Any]:
     return info if result is None else {**info, "is_success": result}
 
 
-# The byte tasks as Gymnasium environments.
-#
-#     `gymnasium.make("flagfall/CommAI-v0", task="micro5.18", render_mode="ansi")`
-#     `gymnasium.make("flagfall/CommAI-v0", config="challenge", max_episode_steps=100_000)`
-
 SHOWN_STEPS: Final = 80
 """Number of steps that `render` shows: a line on a terminal."""
 
@@ -174,6 +162,9 @@ _BIT_VALUES: Final = 2
 
 class CommAIEnv(TaskEnv):
     """A teacher and a learner that exchange one byte per step.
+
+    gymnasium.make("flagfall/CommAI-v0", task="micro5.18", render_mode="ansi")
+    gymnasium.make("flagfall/CommAI-v0", config="challenge", max_episode_steps=100_000)
 
     The observation is the byte of the teacher, the action the reply of the learner: whole numbers from 0 to
     255, of which 32, a space, is silence. The reward of a reply comes with the next byte. `reset(seed=s)`
@@ -235,13 +226,7 @@ class Dialogue(CurriculumTask):
         return result
 
     def render(self, mode: str = "ansi", *args: Any, **kwargs: Any) -> Any:
-        """Return the latest steps of the dialogue, one column each; a reward stands below its reply.
-
-        Args:
-            mode: `ansi`.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-        """
+        """Return the latest steps of the dialogue, one column each; a reward stands below its reply."""
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
         teacher = [byte for byte, _, _ in self._steps_shown]
@@ -270,16 +255,13 @@ def _one_instance(task_id: str) -> Callable[[], SchedulerRole]:
     return build
 
 
-# VGDL games as Gymnasium environments.
-#
-#     `gymnasium.make("flagfall/VGDL-v0", game="causeway", level=2, observation="image")`
-#     `gymnasium.make("flagfall/VGDL-v0", game="my/game.txt", render_mode="rgb_array")`
-
 DEFAULT_GAME: Final = "windfall"
 
 
 class VgdlEnv(TaskEnv):
-    """One level of one game; see `flagfall.tasks.vgdl.task.VgdlTask`.
+    """One level of one game, such as `gymnasium.make("flagfall/VGDL-v0", game="causeway", level=2)`.
+
+    See `flagfall.tasks.vgdl.task.VgdlTask`.
 
     An action is a number: nothing, left, right, up, down, use. The reward of a step is the change of the
     score. An episode is terminated when the game is over, after 2001 steps at the latest; its last `info` has

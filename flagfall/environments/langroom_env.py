@@ -55,7 +55,6 @@ class LangRoomEnv(Env[Observation, Any]):
     Args:
         render_mode: `rgb_array` for an image of the view and of the last words and rewards; `ansi` for the
             whole room in letters.
-        task: one of `flagfall.tasks.langroom.rules.TASKS`.
         flat_actions: an action is an array of the move and the word, of a `MultiDiscrete` space, for
             libraries that take no dictionaries as actions, such as stable-baselines3.
         options: the other options of `LangRoomRules`.
@@ -140,14 +139,11 @@ class LangRoomVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
     and every automatic one, continues with the generators.
 
     Args:
-        task: see `LangRoomEnv`.
         render_mode: `rgb_array`: `render` returns the view of each room.
         autoreset_mode: what follows the end of an episode (`gymnasium.vector.AutoresetMode`): the next step
             is the reset and ignores its action (`NEXT_STEP`); the last step returns the first observation of
             the next episode, and `final_obs` and `final_info` in `info` (`SAME_STEP`); or nothing, and the
             rooms that have ended must be reset with `options={"reset_mask": mask}` (`DISABLED`).
-        flat_actions: see `LangRoomEnv`.
-        options: see `LangRoomEnv`.
 
     Raises:
         UsageError: an argument is invalid.

@@ -12,11 +12,10 @@ from pettingzoo import AECEnv, ParallelEnv
 from flagfall.environments.gymnasium_env import SEEDS, end_of, own_copy, pictures_of
 from flagfall.errors import UsageError
 from flagfall.tasks.adapters.space_values import contains, default_action
+from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
-
-    from flagfall.tasks.task import Task
 
 
 class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is not typed
@@ -28,7 +27,6 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
 
     Args:
         task: the task; the environment closes it.
-        render_mode: as for `TaskEnv`.
 
     Raises:
         UsageError: the task is for one player, or does not have this render mode.
@@ -68,11 +66,7 @@ class TaskParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # Pett
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Start an episode; see `pettingzoo.ParallelEnv.reset`.
-
-        Args:
-            seed: the seed of the episode; `None` to draw one.
-        """
+        """Start an episode; see `pettingzoo.ParallelEnv.reset`."""
         del options
         if seed is None:
             seed = int(self._random.integers(SEEDS))
@@ -155,7 +149,6 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
 
     Args:
         task: the task; the environment closes it.
-        render_mode: as for `flagfall.environments.gymnasium_env.TaskEnv`.
 
     Raises:
         UsageError: the task is for one player, or does not have this render mode.
@@ -185,11 +178,7 @@ class TaskAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is 
         return self._together.action_space(agent)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start an episode; see `pettingzoo.AECEnv.reset`.
-
-        Args:
-            seed: the seed of the episode; `None` to draw one.
-        """
+        """Start an episode; see `pettingzoo.AECEnv.reset`."""
         self._shown, infos = self._together.reset(seed, options)
         self.agents = list(self.possible_agents)
         self.rewards: dict[str, float] = dict.fromkeys(self.agents, 0.0)

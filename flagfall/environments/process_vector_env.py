@@ -159,25 +159,14 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             mask = checked_mask(options["reset_mask"], self.num_envs)
         if mask is not None and not (self._begun or mask.all()):
             raise UsageError("reset_mask: reset all environments first")
-        payloads = [
-            pack(
-                (
-                    seeds[plan.first : plan.last],
-                    others,
-                    None if mask is None else mask[plan.first : plan.last],
-                )
-            )
-            for plan in self._plans
-        ]
+        shares = [slice(plan.first, plan.last) for plan in self._plans]
+        payloads = [pack((seeds[own], others, None if mask is None else mask[own])) for own in shares]
         return self._play(Command.RESET, payloads)
 
     def step(
         self, actions: Any
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Play a step in every environment; see `gymnasium.vector.VectorEnv.step`.
-
-        Args:
-            actions: a batch of the action space.
 
         Raises:
             UsageError: an action is invalid, or an environment must be reset first.
@@ -193,13 +182,8 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 ' reset them with options={"reset_mask": mask}'
             )
         observations, infos = self._play(Command.STEP, self._pass_actions(actions))
-        return (
-            observations,
-            memory.rewards.copy(),
-            memory.terminations.copy(),
-            memory.truncations.copy(),
-            infos,
-        )
+        rewards, terminations, truncations = memory.rewards, memory.terminations, memory.truncations
+        return observations, rewards.copy(), terminations.copy(), truncations.copy(), infos
 
     def render(self) -> tuple[Any, ...]:
         """Return what each environment renders.
@@ -288,19 +272,16 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 shown += seen or ()
                 uniform = uniform and columns is not None
                 parts.append((plan.first, columns))
-        infos = self._joined(parts) if uniform else self._added()
+        try:
+            infos = join(parts, self.num_envs) if uniform else self._added()
+        except NotUniform:
+            infos = self._added()
         if memory.has_observations:
             observations = memory.observations(buffer)
         else:
             observations = batch_of(self.single_observation_space, shown)
         self._begun = True
         return observations, infos
-
-    def _joined(self, parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
-        try:
-            return join(parts, self.num_envs)
-        except NotUniform:
-            return self._added()
 
     def _added(self) -> dict[str, Any]:
         """Return the infos of the last command, added one after the other as Gymnasium does it."""
@@ -362,9 +343,6 @@ def make_process_vec(
 
     Args:
         env_id: an id of Gymnasium, also with a module to import before (`module:Env-v0`); or its spec.
-        processes: see `ProcessVectorEnv`.
-        copy: see `ProcessVectorEnv`.
-        autoreset_mode: see `ProcessVectorEnv`.
         options: for `gymnasium.make`, and by it for the environments.
 
     Raises:
@@ -376,11 +354,9 @@ def make_process_vec(
     return ProcessVectorEnv([maker] * num_envs, processes=processes, copy=copy, autoreset_mode=autoreset_mode)
 
 
-# Entry points of `gymnasium.make_vec` for the ids of this package: on request, on several processes.
+# Entry points of `gymnasium.make_vec` for the ids of this package, such as
 #
 #     `gymnasium.make_vec("flagfall/VGDL-v0", num_envs=64, processes=2, game="causeway")`
-#
-# Without `processes`, nothing is started: the environments are a batch or `gymnasium.vector.SyncVectorEnv`.
 
 
 def _vector_env(
@@ -392,12 +368,7 @@ def _vector_env(
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **options: Any,
 ) -> VectorEnv[Any, Any, Any]:
-    """Return environments of one id.
-
-    Args:
-        processes: number of worker processes; `None` for none.
-        options: for `gymnasium.make`.
-    """
+    """Return environments of one id; without `processes`, no process is started."""
     check_count("num_envs", num_envs)
     mode = checked_autoreset(autoreset_mode)
     if processes is not None:
@@ -418,9 +389,7 @@ def langroom(
     """Return LangRooms in one batch, or in one for each process.
 
     Args:
-        processes: number of worker processes; `None` for none.
         copy: see `ProcessVectorEnv`; a batch always gives out new arrays.
-        options: for `LangRoomVectorEnv`.
     """
     if processes is None:
         return LangRoomVectorEnv(num_envs, **options)

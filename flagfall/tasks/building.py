@@ -50,7 +50,6 @@ def build_scheduler(
     Args:
         tasks: ids, task objects, a task scheduler or a configuration, see `flagfall.playing.play`.
         scheduler: the text of a task scheduler, such as `consecutive:5`; `None` for the default.
-        steps: the most turns of the match, if there is a limit.
 
     Returns:
         The scheduler, and the fields of `MatchStarted` from which it can be built again.
@@ -95,11 +94,7 @@ def _instance(task: Any) -> Any:
 
 
 def default_scheduler_text(steps: int | None) -> str:
-    """Return the text of the default scheduler: every task once, or in rotation where turns are limited.
-
-    Args:
-        steps: the most turns of the match, if there is a limit.
-    """
+    """Return the text of the default scheduler: every task once, or in rotation where turns are limited."""
     return "sequential" if steps is not None else "sequential:1"
 
 
@@ -110,9 +105,6 @@ def tasks_of(
 
     Args:
         ids: ids of tasks. The original CommAI tasks have ids too, although no list has them.
-        scheduler: the text of a task scheduler; `None` for the default.
-        settings: those that are set, as top-level settings of a configuration.
-        steps: the limit of turns, on which the default scheduler depends.
         name: what is named in messages about the settings.
 
     Raises:
@@ -125,9 +117,6 @@ def tasks_of(
 
 def seats_of(ids: Sequence[str]) -> int:
     """Return the number of agents that every one of the tasks seats.
-
-    Args:
-        ids: ids of tasks, at least one.
 
     Raises:
         UsageError: there is no such task, or they seat different numbers of agents.
@@ -147,11 +136,6 @@ def is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: i
     """Return true if only a signal ends a match of these tasks.
 
     A match of `consecutive` has no limit of turns, but it ends: when the last task is learned.
-
-    Args:
-        tasks: ids of tasks, or a configuration.
-        scheduler: the text of a task scheduler; `None` for the default.
-        steps: the most turns of the match, if there is a limit.
 
     Raises:
         UsageError: the text of the scheduler is invalid.

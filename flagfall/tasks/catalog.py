@@ -168,9 +168,6 @@ def add_pickled(data: bytes) -> None:
     """Add families in a process that was started to play or draw matches.
 
     A family that this process cannot have is added without its tasks: making one raises the reason.
-
-    Args:
-        data: from `pickled_families`.
     """
     path, rows = pickle.loads(data) if data else ((), ())  # noqa: S301 - from the process that started this one
     sys.path += [entry for entry in path if entry not in sys.path]
@@ -193,11 +190,7 @@ def _refuse(family: str, why: str, *_task_id: str) -> Task:
 
 
 def family_of(task_id: str) -> Family | None:
-    """Return the family of a task, which need not exist; `None` if its id does not belong to any.
-
-    Args:
-        task_id: the text of a task of any kind.
-    """
+    """Return the family of a task, which need not exist; `None` if its id does not belong to any."""
     prefix = task_id.partition(":")[0]
     found = None
     for family in FAMILIES.values():
@@ -218,9 +211,6 @@ def task_ids() -> Iterator[tuple[str, str]]:
 def check_imports(task_id: str) -> None:
     """Refuse a task whose text names a module to import.
 
-    Args:
-        task_id: the text of a task of any kind.
-
     Raises:
         UntrustedImportError: it names one.
     """
@@ -231,12 +221,7 @@ def check_imports(task_id: str) -> None:
 
 
 def in_folder(task_id: str, folder: Path) -> str:
-    """Return the text of a task with absolute paths.
-
-    Args:
-        task_id: the text of a task of any kind.
-        folder: the folder to which its relative paths refer.
-    """
+    """Return the text of a task with absolute paths."""
     family, code = family_of(task_id), CodeSpec.parse(task_id)
     if family is not None:
         return family.in_folder(task_id, folder)

@@ -8,23 +8,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from inspect import signature
 from itertools import pairwise
 from random import Random
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from flagfall.errors import UsageError, suggest
+from flagfall.kernel.outcomes import Outcome
 from flagfall.tasks.task import Task, TaskSampler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from flagfall.kernel.outcomes import Outcome
-
 
 SUCCESS_THRESHOLD: Final = 2
 """Successes after which a task counts as learned."""
@@ -37,9 +31,6 @@ class TaskScheduler(TaskSampler):
     """A list of tasks, and a rule for which one comes next.
 
     A task may be listed several times. Everything random is determined by `set_seed`.
-
-    Args:
-        tasks: the tasks, in order; at least one.
 
     Raises:
         UsageError: there is no task.
@@ -119,7 +110,6 @@ class SequentialTaskScheduler(TaskScheduler):
     """Goes through the list in order and starts again, regardless of outcomes.
 
     Args:
-        tasks: the tasks, in order; at least one.
         rounds: number of passes through the list, at least 1; `None` for no end.
     """
 
@@ -149,7 +139,6 @@ class _ThresholdScheduler(TaskScheduler):
     """Repeats a task until it has been solved often enough, then moves on.
 
     Args:
-        tasks: the tasks, in order; at least one.
         success_threshold: number of successes to move on, at least 1.
     """
 
@@ -178,11 +167,7 @@ class IncrementalTaskScheduler(_ThresholdScheduler):
         return self.tasks[self._index]
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success.
-
-        Args:
-            outcome: the outcome of the last task.
-        """
+        """Count a success."""
         self._count += outcome.result is True
 
 
@@ -200,11 +185,7 @@ class ConsecutiveTaskScheduler(_ThresholdScheduler):
         return self.tasks[self._index] if self._index < len(self.tasks) else None
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success; restart the count after anything else.
-
-        Args:
-            outcome: the outcome of the last task.
-        """
+        """Count a success; restart the count after anything else."""
         self._count = self._count + 1 if outcome.result is True else 0
 
 
@@ -215,7 +196,6 @@ class DependenciesTaskScheduler(TaskScheduler):
     together; listing a task twice does not make it more likely.
 
     Args:
-        tasks: the tasks; at least one.
         tasks_dependencies: pairs of task ids; the second stays locked until the first is solved.
         unlock_threshold: number of successes that solve a task, at least 1.
 
@@ -250,11 +230,7 @@ class DependenciesTaskScheduler(TaskScheduler):
         return self._random.choice(self._available)
 
     def report(self, outcome: Outcome) -> None:
-        """Count a success of the task, and unlock the tasks that depend on it.
-
-        Args:
-            outcome: the outcome of the last task.
-        """
+        """Count a success of the task, and unlock the tasks that depend on it."""
         if outcome.result is not True:
             return
         self._successes[outcome.task] += 1
@@ -300,8 +276,6 @@ def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
         ) from error
 
 
-# Task schedulers by name, and the parser of texts that describe them.
-#
 # A text is the name of a policy, optionally followed by a colon and arguments separated by semicolons, each
 # a value or `name=value`. The arguments are those of the policy's class; a value without a name is the
 # first:
@@ -310,19 +284,16 @@ def _refuse_cycles(before: Mapping[str, set[str]]) -> None:
 #     dependencies:micro1>micro2,micro2>micro3;unlock_threshold=4
 #
 # In dependencies, `a>b` means that `b` stays locked until `a` is solved; `a>b>c` is short for `a>b,b>c`.
-# Spaces around words are ignored. The policies themselves are in `flagfall.tasks.schedulers`.
+# Spaces around words are ignored.
 
-POLICIES: Final[Mapping[str, type[TaskScheduler]]] = MappingProxyType(
-    {
-        "random": RandomTaskScheduler,
-        "sequential": SequentialTaskScheduler,
-        "incremental": IncrementalTaskScheduler,
-        "consecutive": ConsecutiveTaskScheduler,
-        "dependencies": DependenciesTaskScheduler,
-    }
-)
+POLICIES: Final[Mapping[str, type[TaskScheduler]]] = {
+    "random": RandomTaskScheduler,
+    "sequential": SequentialTaskScheduler,
+    "incremental": IncrementalTaskScheduler,
+    "consecutive": ConsecutiveTaskScheduler,
+    "dependencies": DependenciesTaskScheduler,
+}
 """The task schedulers, by their name in texts."""
-
 
 MAX_DIGITS: Final = 9
 """Most digits of a number of rounds or successes; no match reaches a billion."""

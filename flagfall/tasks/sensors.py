@@ -28,7 +28,6 @@ class Sensor(ABC):
 
     Args:
         uuid: the name, unique among the sensors of a task.
-        kwargs: not used; subclasses may pass what they were given.
     """
 
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
@@ -44,18 +43,11 @@ class Sensor(ABC):
 
     @abstractmethod
     def get_observation(self, env: Any, task: Any, **kwargs: Any) -> Any:
-        """Return the current value, an element of the observation space.
-
-        Args:
-            kwargs: those passed to `Task.get_observations`.
-        """
+        """Return the current value, an element of the observation space."""
 
 
 class SensorSuite:
     """Several sensors as one; observations are mappings by `uuid`.
-
-    Args:
-        sensors: the sensors, in the order in which they are read.
 
     Raises:
         UsageError: two sensors have the same `uuid`.
@@ -90,11 +82,7 @@ class SensorSuite:
         return self.sensors[uuid]
 
     def get_observations(self, env: Any, task: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the current values of all sensors, by `uuid`.
-
-        Args:
-            kwargs: passed to every sensor.
-        """
+        """Return the current values of all sensors, by `uuid`."""
         return {uuid: sensor.get_observation(env, task, **kwargs) for uuid, sensor in self.sensors.items()}
 
 

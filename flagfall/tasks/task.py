@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Space
 
 
-# Request for tasks that can be drawn: the replay of a match makes them so.
-#
-# An environment of Gymnasium or PettingZoo draws pictures only if it was made for that, and a room keeps the
-# words of its dialogue only for its pictures. What a task does is the same either way.
+# The replay of a match requests tasks that can be drawn: environments of Gymnasium and PettingZoo draw only
+# if they were made for that, and a room keeps the words of its dialogue only for its pictures. What a task
+# does is the same either way.
 
 _wanted: ContextVar[bool] = ContextVar("flagfall_pictures", default=False)
 
@@ -88,22 +87,12 @@ REVISIONS: Final[Mapping[str, int]] = MappingProxyType({ROUND1: 3})
 
 
 def revision_of(recorded: Mapping[str, int], family: str) -> int:
-    """Return the revision of a family under which a match was played.
-
-    Args:
-        recorded: the revisions in the journal, by family.
-        family: such as `ROUND1`.
-    """
+    """Return the revision of a family under which a match was played."""
     return recorded.get(family, 1)
 
 
 def unknown_revision(recorded: Mapping[str, int], family: str) -> str | None:
-    """Return why the rules of a recorded match are unknown to this version; `None` if they are known.
-
-    Args:
-        recorded: the revisions in the journal, by family.
-        family: such as `ROUND1`.
-    """
+    """Return why the rules of a recorded match are unknown to this version; `None` if they are known."""
     revision, known = revision_of(recorded, family), REVISIONS[family]
     if 1 <= revision <= known:
         return None
@@ -122,8 +111,6 @@ class RLStepResult(StepResult):
 
     Args:
         reward: the reward; a list of those of several players; `None` for 0.
-        done: whether the episode is over.
-        info: further values; `None` for none.
     """
 
     def __new__(cls, observation: Any, reward: Any, done: bool | None, info: Any) -> Self:
@@ -163,7 +150,6 @@ class Task(TaskRole, ABC):
         sensors: the parts of an observation, see `flagfall.tasks.sensors`.
         task_info: the goal, and anything else that distinguishes the task from others on the environment.
         max_steps: step limit of an episode; `None` for the value of the class.
-        kwargs: not used; subclasses may pass what they were given.
 
     Attributes:
         task_info: the goal and further facts, as passed.
@@ -218,11 +204,7 @@ class Task(TaskRole, ABC):
         return self.sensor_suite.observation_spaces
 
     def get_observations(self, **kwargs: Any) -> dict[str, Any]:
-        """Return the current values of the sensors, by their names.
-
-        Args:
-            kwargs: passed to every sensor.
-        """
+        """Return the current values of the sensors, by their names."""
         return self.sensor_suite.get_observations(self.env, self, **kwargs)
 
     def _reset(self, seed: int) -> Any:  # noqa: ARG002 - a task made for one episode is set up already
@@ -254,13 +236,10 @@ class Task(TaskRole, ABC):
 
     @final
     def reset(self, seed: int) -> Any:
-        """Start a new episode.
+        """Start a new episode, and return the first observation.
 
         Args:
             seed: determines everything random in the episode.
-
-        Returns:
-            the first observation.
         """
         self._num_steps_taken = 0
         self._total_reward = 0.0
@@ -329,11 +308,6 @@ class Task(TaskRole, ABC):
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> np.ndarray[Any, Any] | str:
         """Render the current state.
-
-        Args:
-            mode: one of `render_modes`.
-            args: for modes of the task's own.
-            kwargs: for modes of the task's own.
 
         Returns:
             an array uint8 (height, width, 3) for `rgb`, a text for `ansi`.

@@ -1,4 +1,4 @@
-"""Start, supervision and end of the workers, and checks of the arguments that they get."""
+"""Positions of the arrays of a batch in memory, and the infos of many environments as arrays."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ class Layout:
 
         Args:
             block: at least `size` bytes.
-            first: first environment of the views.
             last: the environment after the last one; `None` for all.
         """
         places = iter(self._places)
@@ -101,31 +100,18 @@ def _is_fixed(space: spaces.Space[Any]) -> bool:
 
 
 def batch_of(space: spaces.Space[Any], values: Sequence[Any]) -> Any:
-    """Return values as a batch, in new arrays.
-
-    Args:
-        values: one for each environment.
-    """
+    """Return values as a batch, in new arrays."""
     empty: Any = create_empty_array(space, len(values))
     return concatenate(space, values, empty)
 
 
 def copied(batch: Any) -> Any:
-    """Return a batch with copies of its arrays.
-
-    Args:
-        batch: arrays, in dictionaries and tuples.
-    """
+    """Return a batch with copies of its arrays."""
     return _mapped(np.copy, batch)
 
 
 def write(batch: Any, *, into: Any) -> None:
-    """Copy a batch into arrays.
-
-    Args:
-        batch: arrays, in dictionaries and tuples.
-        into: arrays in the same structure.
-    """
+    """Copy a batch into arrays."""
     if isinstance(into, dict):
         for key, part in into.items():
             write(batch[key], into=part)
@@ -213,7 +199,6 @@ def join(parts: Sequence[tuple[int, dict[Any, Any]]], count: int) -> dict[Any, A
 
     Args:
         parts: the first environment of each worker that has infos, and its columns; in this order.
-        count: number of environments of all workers.
 
     Raises:
         NotUniform: the kinds of values of a key differ among workers.

@@ -37,9 +37,6 @@ def check_count(name: str, number: Any) -> None:
 def checked_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
     """Return an autoreset mode.
 
-    Args:
-        mode: the mode, or its value.
-
     Raises:
         UsageError: it does not exist.
     """
@@ -106,7 +103,6 @@ class SharedMemory:
 
     Attributes:
         actions: arrays for a batch of actions; `None` if the space has no layout.
-        action_layout: the layout of `actions`.
         rewards: float64, (count,).
         terminations: bool, (count,).
         truncations: bool, (count,).
@@ -144,18 +140,12 @@ class SharedMemory:
         """Return the arrays for the actions of some environments; `None` if the space has no layout.
 
         Args:
-            first: first environment.
             last: the environment after the last one.
         """
         return None if self.action_layout is None else self.action_layout.arrays(self._block, first, last)
 
     def results(self, buffer: int, first: int, last: int) -> Results:
-        """Return the arrays for the results of some environments.
-
-        Args:
-            first: first environment.
-            last: the environment after the last one.
-        """
+        """Return the arrays for the results of some environments."""
         shown = None if self._layout is None else self._layout.arrays(self._part(buffer), first, last)
         return Results(
             shown, self.rewards[first:last], self.terminations[first:last], self.truncations[first:last]

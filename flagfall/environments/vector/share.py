@@ -20,11 +20,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class SubEnvironmentError(Exception):
-    """One environment failed; its error is the cause.
-
-    Attributes:
-        index: number of the environment in its share.
-    """
+    """One environment, by its number in its share, failed; its error is the cause."""
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
@@ -48,12 +44,7 @@ class Results(NamedTuple):
 
 
 class EnvShare:
-    """Share of single environments; does with them what `gymnasium.vector.SyncVectorEnv` does.
-
-    Args:
-        makers: a function for each environment.
-        autoreset_mode: what follows the end of an episode.
-    """
+    """Share of single environments; does with them what `gymnasium.vector.SyncVectorEnv` does."""
 
     def __init__(
         self, makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]], autoreset_mode: AutoresetMode
@@ -94,7 +85,6 @@ class EnvShare:
         """Start episodes; see `gymnasium.vector.VectorEnv.reset`.
 
         Args:
-            seeds: one for each environment.
             options: for each environment, without `reset_mask`.
             mask: the environments to reset; `None` for all.
 
@@ -151,15 +141,11 @@ class EnvShare:
         try:
             concatenate(self.single_observation_space, self._seen, results.observations)
         except Exception:
-            self._find_bad_observation()
+            for index, value in enumerate(self._seen):
+                with _blamed(index):
+                    batch_of(self.single_observation_space, [value])
             raise
         return None
-
-    def _find_bad_observation(self) -> None:
-        space = self.single_observation_space
-        for index, value in enumerate(self._seen):
-            with _blamed(index):
-                batch_of(space, [value])
 
     def columns(self) -> dict[str, Any] | None:
         """Return the infos of the last step or reset as columns; `None` if they have no such form."""

@@ -74,7 +74,6 @@ def pack(value: Any, *, by_value: bool = False) -> bytes:
     """Encode a value.
 
     Args:
-        value: any picklable value.
         by_value: encode functions and classes of the main program by their code: the other process does not
             have that program.
     """
@@ -98,9 +97,6 @@ def unpack(payload: bytes) -> Any:
 
 def send(descriptor: int, kind: int, buffer: int = 0, payload: bytes = b"") -> None:
     """Write a message.
-
-    Args:
-        kind: a `Command` or a `Reply`.
 
     Raises:
         BrokenPipeError: the other process does not read any more.
@@ -146,11 +142,8 @@ class Plan(NamedTuple):
     """The share of a worker.
 
     Attributes:
-        first: its first environment.
         last: the environment after its last one.
         total: number of environments of all workers.
-        autoreset_mode: what follows the end of an episode.
-        copy: see `SharedMemory`.
         makers: a function for each environment; or one that makes a vector environment of any number.
         stays_awake: look for the next step for `AWAKE_SECONDS` before sleeping; for workers with a CPU each.
     """
@@ -172,34 +165,20 @@ class Plan(NamedTuple):
 
 
 class Worker:
-    """A share of environments under commands.
-
-    Args:
-        memory: descriptor of the shared memory.
-    """
+    """A share of environments under commands."""
 
     def __init__(self, memory: int) -> None:
         self._descriptor = memory
         self._plan: Plan
         self._share: EnvShare | BatchShare | None = None
         self._memory: SharedMemory
+        # By command, the method of its name.
         self._does: dict[int, Callable[[int, bytes], bytes]] = {
-            Command.BUILD: self._build,
-            Command.ATTACH: self._attach,
-            Command.RESET: self._reset,
-            Command.STEP: self._step,
-            Command.INFOS: self._infos,
-            Command.CALL: self._call,
-            Command.SET: self._set,
-            Command.CLOSE: self._close,
+            command: getattr(self, f"_{command.name.lower()}") for command in Command
         }
 
     def serve(self, commands: int, replies: int) -> None:
-        """Follow commands until the one to close, or until the parent closes the pipe.
-
-        Args:
-            commands: descriptor to read from.
-        """
+        """Follow commands until the one to close, or until the parent closes the pipe."""
         command = -1
         ready = select.poll()
         ready.register(commands, select.POLLIN)
@@ -309,10 +288,7 @@ def main(commands: int, replies: int, lifeline: int, memory: int) -> None:
     """Run a worker.
 
     Args:
-        commands: descriptor of the pipe with commands.
-        replies: descriptor of the pipe for replies.
         lifeline: descriptor of the pipe that is closed when the parent ends.
-        memory: descriptor of the shared memory.
     """
     for descriptor in (commands, replies, lifeline, memory):
         os.set_inheritable(descriptor, False)

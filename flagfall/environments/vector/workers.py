@@ -32,9 +32,6 @@ _PROGRAM: Final = (
 class Workers:
     """Worker processes, which all get the same command at the same time.
 
-    Args:
-        plans: the share of each worker.
-
     Attributes:
         memory: descriptor of the shared memory; `release_memory` closes it.
 
@@ -184,9 +181,7 @@ class Workers:
         """Take note that a worker has ended, which one that has closed its environments does.
 
         Args:
-            command: the command whose answers are awaited.
             descriptor: of the worker's answers or of its process.
-            awaited: the numbers of the workers that have not answered.
 
         Raises:
             HostFault: it is lost.

@@ -10,12 +10,9 @@ from typing import Any, Final, cast
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import UsageError
 from flagfall.kernel.roles import complete_task, is_task
-from flagfall.tasks.adapters.imports import CodeSpec
+from flagfall.tasks.adapters.imports import CodeSpec, own_options
 from flagfall.tasks.task import Task
 from flagfall.texts import parse_text
-
-_OWN: Final[tuple[str, ...]] = ("nil", "action_mask")
-"""Options of the task that an environment becomes; the others go to its maker."""
 
 _KINDS: Final = "a Task, a Gymnasium environment or a PettingZoo environment"
 
@@ -41,7 +38,8 @@ def make_code_task(text: str, spec: CodeSpec) -> Task:
     options = parse_text(text)[1]
     if not callable(member) or (is_task(member) and not isclass(member)):
         raise UsageError(f"task {text}: name a class or a function that makes {_KINDS}, not one object of it")
-    own = {key: options.pop(key) for key in _OWN if key in options} if _makes_environment(member) else {}
+    takes_all = isclass(member) and issubclass(member, Task)  # it makes no environment
+    own = {} if takes_all else own_options(options)
     try:
         made = member(**options)
     except Exception as error:
@@ -61,11 +59,6 @@ def _module(spec: CodeSpec) -> ModuleType:
     if key not in _files:
         _files[key] = load_module(spec.place, "task")
     return _files[key]
-
-
-def _makes_environment(member: Any) -> bool:
-    """Return whether a class or function may make an environment: a task's own class takes all options."""
-    return not (isclass(member) and issubclass(member, Task))
 
 
 def _as_task(made: Any, text: str, own: dict[str, Any]) -> Task:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite, nan
 from typing import Any, Final, TypeVar
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.arrays import json_encoder
-from flagfall.tasks.task import ENVIRONMENT_MODES, Task
+from flagfall.tasks.task import ENVIRONMENT_MODES, Task, are_pictures_wanted, best_mode
 
-# Text form of environments with options: `gym:FrozenLake-v1?is_slippery=false&map_name=8x8`.
-#
-# `flagfall.texts` describes the options. They are passed to the maker of the environment, except for
-# those of the task itself.
+# Options in a text, such as `gym:FrozenLake-v1?is_slippery=false&map_name=8x8` (see `flagfall.texts`), are
+# passed to the maker of the environment, except for those of the task itself.
 
 _PARTS: Final = re.compile(r'"(?:\\.|[^"\\])*"|[\[\]{},]|[^"\[\]{},]+|"')
 _OPENING: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -54,7 +52,6 @@ class EnvironmentTask(Task):
 
     Args:
         env: the environment; the task closes it.
-        id: the text from which the task can be made again.
 
     Raises:
         UsageError: `action_mask` is not a boolean.
@@ -92,11 +89,6 @@ class EnvironmentTask(Task):
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
         """Render the environment.
 
-        Args:
-            mode: `rgb`, `ansi` or another mode of the environment.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-
         Raises:
             NotImplementedError: the environment was not made with this render mode.
         """
@@ -117,11 +109,24 @@ class EnvironmentTask(Task):
             raise HostFault(f"{self.id} cannot be closed: {type(error).__name__}: {error}") from error
 
 
-def finite_reward(reward: Any) -> float:
-    """Return a reward as a number.
+def made_for_pictures(make: Callable[..., Any], options: Mapping[str, Any], hidden: Mapping[str, Any]) -> Any:
+    """Return an environment, in its best render mode if it is made to be drawn.
 
     Args:
-        reward: the value returned by an environment.
+        hidden: the options without any render mode, whatever window the text asks for.
+    """
+    if not are_pictures_wanted():
+        return make(**options)
+    env = make(**hidden)
+    mode = best_mode(env.metadata)
+    if mode is None:
+        return env
+    env.close()
+    return make(**{**options, "render_mode": mode})
+
+
+def finite_reward(reward: Any) -> float:
+    """Return a reward as a number.
 
     Raises:
         ValueError: it is not a finite number, so it can be neither summed nor recorded.

@@ -9,8 +9,8 @@ import gymnasium
 
 from flagfall.errors import UsageError, suggest
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward
-from flagfall.tasks.adapters.imports import import_named
+from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward, made_for_pictures
+from flagfall.tasks.adapters.imports import import_named, own_options
 from flagfall.tasks.adapters.space_values import (
     MASK_KEY,
     NotOfSpace,
@@ -25,7 +25,6 @@ from flagfall.tasks.adapters.space_values import (
     with_mask,
     with_mask_space,
 )
-from flagfall.tasks.task import are_pictures_wanted, best_mode
 from flagfall.texts import parse_text
 
 PREFIX: Final = "gym:"
@@ -145,19 +144,6 @@ class GymnasiumTask(EnvironmentTask):
         return self._result
 
 
-def _made(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    """Return the environment, in a render mode if it is made to be drawn."""
-    if not are_pictures_wanted():
-        return gymnasium.make(name, disable_env_checker=True, **options)
-    hidden = {**options, "render_mode": None}  # whatever window the text asks for
-    env = gymnasium.make(name, disable_env_checker=True, **hidden)
-    mode = best_mode(env.metadata)
-    if mode is None:
-        return env
-    env.close()
-    return gymnasium.make(name, disable_env_checker=True, **{**options, "render_mode": mode})
-
-
 def make_gymnasium_task(text: str) -> GymnasiumTask:
     """Make the task of a Gymnasium environment.
 
@@ -171,14 +157,19 @@ def make_gymnasium_task(text: str) -> GymnasiumTask:
     """
     name, options = parse_text(text)
     name = name.removeprefix(PREFIX)
-    own = {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
+    own = own_options(options)
     try:
         module = _OUR_MODULE if name.startswith(_OUR_IDS) else ""
         named, colon, env_id = name.partition(":")
         if colon:
             import_named(named)
             name = env_id
-        env = _made(module + name, options)
+        env_id = module + name
+
+        def make(**chosen: Any) -> gymnasium.Env[Any, Any]:
+            return gymnasium.make(env_id, disable_env_checker=True, **chosen)
+
+        env = made_for_pictures(make, options, {**options, "render_mode": None})
     except gymnasium.error.UnregisteredEnv as error:
         hint = suggest(name, gymnasium.registry)
         raise UsageError(f"{text}: unknown Gymnasium environment {name!r}{hint}") from error

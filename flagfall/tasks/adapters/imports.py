@@ -14,26 +14,23 @@ import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.texts import parse_text
 
-# Texts that name a task's code: `mytask.py:MyTask`, `package.module:MyTask`, with options `?size=3`. Pure.
-#
-# Such a text is recognised by its form alone; ids of `flagfall.tasks.catalog.FAMILIES` come first.
-
 
 @attrs.frozen
 class CodeSpec:
-    """A parsed text that names a task's code.
+    """A parsed text that names a task's code, such as `mytask.py:MyTask?size=3`.
+
+    It is recognised by its form alone; ids of `flagfall.tasks.catalog.FAMILIES` come first.
 
     Attributes:
         place: the module, or a path that ends in `.py`.
         member: the name of a class or function in it; dots lead into classes.
-        options: the text after the question mark, with it; empty if there is none.
     """
 
     place: str
@@ -42,11 +39,7 @@ class CodeSpec:
 
     @classmethod
     def parse(cls, task_id: str) -> CodeSpec | None:
-        """Return the parts of a text; `None` if it does not have this form.
-
-        Args:
-            task_id: the text of a task that is of no family.
-        """
+        """Return the parts of a text; `None` if it does not have this form."""
         name, mark, rest = task_id.partition("?")
         place, colon, member = name.rpartition(":")
         if not colon or not _is_dotted(member):
@@ -59,11 +52,7 @@ class CodeSpec:
         return self.place.endswith(".py")
 
     def in_folder(self, folder: Path) -> str:
-        """Return the text with an absolute path, where it names a file.
-
-        Args:
-            folder: the folder to which relative paths refer.
-        """
+        """Return the text with an absolute path, where it names a file."""
         place = str((folder / self.place).resolve()) if self.is_file else self.place
         return f"{place}:{self.member}{self.options}"
 
@@ -80,7 +69,6 @@ class UntrustedImportError(UsageError):
     """A file names a module that is imported only if the user trusts the file.
 
     Attributes:
-        module: the name of the module, or the path of a file.
         origin: the file that it would be imported from.
     """
 
@@ -114,6 +102,11 @@ def pettingzoo_module(task_id: str) -> str | None:
     """
     module = task_id.partition("?")[0].partition(":")[2]
     return module if "." in module else None
+
+
+def own_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take out the options of the task that an environment becomes; the others go to its maker."""
+    return {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
 
 
 def import_named(name: str) -> ModuleType:

@@ -18,8 +18,8 @@ from gymnasium import spaces
 
 from flagfall.errors import UsageError, suggest
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward
-from flagfall.tasks.adapters.imports import import_named
+from flagfall.tasks.adapters.environment_task import EnvironmentTask, finite_reward, made_for_pictures
+from flagfall.tasks.adapters.imports import import_named, own_options
 from flagfall.tasks.adapters.space_values import (
     MASK_KEY,
     NotOfSpace,
@@ -33,7 +33,6 @@ from flagfall.tasks.adapters.space_values import (
     with_mask,
     with_mask_space,
 )
-from flagfall.tasks.task import are_pictures_wanted, best_mode
 from flagfall.texts import parse_text
 
 _FUNCTIONS: Final = {"parallel": "parallel_env", "aec": "env"}
@@ -59,7 +58,8 @@ def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
     if api not in makers:
         raise UsageError(f"{text}: it has no api={api}; it has {' and '.join(makers)}")
     try:
-        return _made(makers[api], others)
+        hidden = {key: value for key, value in others.items() if key != "render_mode"}
+        return made_for_pictures(makers[api], others, hidden)
     except Exception as error:
         missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
         if isinstance(missing, ImportError):
@@ -68,18 +68,6 @@ def make_environment(text: str, name: str, options: Mapping[str, Any]) -> Any:
                 f"{text} cannot be made: {missing}; pip install 'pettingzoo[{family}]'"
             ) from error
         raise UsageError(f"{text} cannot be made: {type(error).__name__}: {error}") from error
-
-
-def _made(make: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Return the environment, in a render mode if it is made to be drawn."""
-    if not are_pictures_wanted():
-        return make(**options)
-    env = make(**{key: value for key, value in options.items() if key != "render_mode"})
-    mode = best_mode(env.metadata)
-    if mode is None:
-        return env
-    env.close()
-    return make(**{**options, "render_mode": mode})
 
 
 def _registered(text: str, name: str) -> dict[str, Callable[..., Any]]:
@@ -202,19 +190,11 @@ class PettingZooTask(EnvironmentTask):
         return self.observation_space_of(self.players[0])
 
     def action_space_of(self, player: str) -> spaces.Space[Any]:
-        """Return the action space of a player.
-
-        Args:
-            player: one of `players`.
-        """
+        """Return the action space of a player."""
         return self._action_spaces[player]
 
     def observation_space_of(self, player: str) -> spaces.Space[Any]:
-        """Return the observation space of a player, with the mask if `action_mask` is set.
-
-        Args:
-            player: one of `players`.
-        """
+        """Return the observation space of a player, with the mask if `action_mask` is set."""
         return self._observation_spaces[player]
 
     def is_legal(self, action: Any) -> bool:
@@ -222,11 +202,7 @@ class PettingZooTask(EnvironmentTask):
         return any(self.is_legal_for(player, action) for player in self.players)
 
     def is_legal_for(self, player: str, action: Any) -> bool:
-        """Return whether an action lies in the player's space and is allowed by the mask shown to the player.
-
-        Args:
-            player: one of `players`.
-        """
+        """Return whether an action lies in the player's space, and the mask shown to the player allows it."""
         space = self._action_spaces[player]
         return contains(space, action) and is_allowed(space, mask_of(self._seen.get(player)), action)
 
@@ -348,12 +324,7 @@ def _observed(asked: Asked) -> dict[str, Any]:
 
 
 def pettingzoo_task(env: Any, id: str | None = None, **options: Any) -> PettingZooTask:  # noqa: A002 - as everywhere
-    """Make the task of an environment of either interface.
-
-    Args:
-        id: see `PettingZooTask`.
-        options: the other arguments of `PettingZooTask`.
-    """
+    """Make the task of an environment of either interface."""
     return (AECTask if hasattr(env, "last") else ParallelTask)(env, id, **options)
 
 
@@ -370,7 +341,7 @@ def make_pettingzoo_task(text: str) -> PettingZooTask:
         UsageError: there is no such environment, or it cannot be made with these options.
     """
     name, options = parse_text(text)
-    own = {key: options.pop(key) for key in ("nil", "action_mask") if key in options}
+    own = own_options(options)
     env = make_environment(text, name.removeprefix(PREFIX), options)
     try:
         return pettingzoo_task(env, text, **own)

@@ -73,9 +73,6 @@ def frozen_copy(value: Any) -> Any:
 
     An environment may reuse its arrays, and an agent in the event loop might write into them; neither may
     affect the journal or the environment.
-
-    Args:
-        value: arrays, and mappings, tuples and lists of them.
     """
     if isinstance(value, np.ndarray):
         copy = value.copy()
@@ -224,12 +221,9 @@ def _read_graph(space: spaces.Graph, value: Any) -> spaces.GraphInstance:
 
 
 def _as_batch(space: spaces.Space[Any] | None, value: Any) -> Any:
-    if space is None:
+    if space is None or not isinstance(value, list | tuple | np.ndarray):
         raise NotOfSpace
-    if not isinstance(value, list | tuple | np.ndarray):
-        raise NotOfSpace
-    items = [read(space, item) for item in value]
-    return _batch(space, items)
+    return _batch(space, [read(space, item) for item in value])
 
 
 def _batch(space: spaces.Space[Any], items: Sequence[Any]) -> Any:
@@ -328,11 +322,7 @@ def mask_of(observation: Any) -> Any:
 
 
 def is_allowed(space: spaces.Space[Any], mask: Any, action: Any) -> bool:
-    """Return whether a mask allows an action; spaces other than `Discrete` are not masked.
-
-    Args:
-        mask: the mask; `None` for none.
-    """
+    """Return whether a mask allows an action; spaces other than `Discrete` are not masked."""
     if mask is None or not isinstance(space, spaces.Discrete):
         return True
     return bool(mask[read(space, action) - int(space.start)])

@@ -66,21 +66,14 @@ class ByteTask(Task):
 
     @abstractmethod
     def script(self, rng: Random) -> Script:
-        """Run one instance of the task from the teacher's side, and return its result.
-
-        Args:
-            rng: the source of everything random in the instance.
-        """
+        """Run one instance of the task from the teacher's side, and return its result."""
 
     @property
     def action_space(self) -> Space[Any]:
-        """`Discrete(256)`: the byte of the learner."""
+        """`Discrete(256)`: the byte of the learner; of the teacher, as `observation_space`."""
         return _byte_space()
 
-    @property
-    def observation_space(self) -> Space[Any]:
-        """`Discrete(256)`: the byte of the teacher."""
-        return _byte_space()
+    observation_space = action_space
 
     @property
     def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -88,14 +81,8 @@ class ByteTask(Task):
         return whole_numbers(256), whole_numbers(256)
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is a whole number from 0 to 255.
-
-        Args:
-            action: any object; see `is_whole`.
-        """
-        if type(action) is int:
-            return 0 <= action <= 255  # noqa: PLR2004
-        return is_whole(action) and 0 <= action <= 255  # noqa: PLR2004
+        """Return whether an action is a whole number from 0 to 255."""
+        return (type(action) is int or is_whole(action)) and 0 <= action <= 255  # noqa: PLR2004
 
     def pay(self, reward: float) -> None:
         """Pay a reward with the next byte; a second one in the same step replaces the first."""

@@ -13,12 +13,13 @@ The tasks follow the original, quirks included; `make_catalog(fixes=True)` repai
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from flagfall.errors import UsageError, suggest
-from flagfall.tasks.commai.conversation import TaskSpec, WorldTaskSpec
+from flagfall.tasks.commai.byte_task import ByteTask
+from flagfall.tasks.commai.conversation import ConversationTask, TaskSpec, WorldTaskSpec
 from flagfall.tasks.commai.micro.characters import CHARACTER_TASKS, FEEDBACK_TASKS, SYNONYM_TASKS
 from flagfall.tasks.commai.micro.sentences import SENTENCE_TASKS
 from flagfall.tasks.commai.mini.task import FORMER_STRINGS, MINI_EXAMPLES, MiniTask
@@ -32,16 +33,8 @@ from flagfall.tasks.commai.original.repetition import (
     SAMPLES,
     SAMPLES_IN_THE_WORLD,
 )
-from flagfall.tasks.commai.world import GridWorld
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from flagfall.tasks.commai.byte_task import ByteTask
-    from flagfall.tasks.commai.conversation import ConversationTask
-    from flagfall.tasks.commai.words import Vocabulary
-    from flagfall.tasks.commai.world import World
-
+from flagfall.tasks.commai.words import Vocabulary
+from flagfall.tasks.commai.world import GridWorld, World
 
 # The original CommAI tasks by id, family by family.
 #
@@ -62,18 +55,14 @@ _SPECS: Final[Mapping[str, TaskSpec | WorldTaskSpec]] = {
     f"commai.{family}.{name}": spec for family, specs in _FAMILIES.items() for name, spec in specs.items()
 }
 
-COMMAI_CATALOG: Final[Mapping[str, Callable[[], ByteTask]]] = MappingProxyType(
-    {task_id: partial(spec.task, task_id) for task_id, spec in _SPECS.items()}
-)
+COMMAI_CATALOG: Final[Mapping[str, Callable[[], ByteTask]]] = {
+    task_id: partial(spec.task, task_id) for task_id, spec in _SPECS.items()
+}
 """Makers of all tasks by id; each call makes a new task, in a new world if it needs one."""
 
 
 def commai_tasks(ids: Iterable[str], world: GridWorld | None = None) -> list[ConversationTask]:
     """Make tasks that share one grid world.
-
-    Args:
-        ids: ids of tasks, such as `commai.navigation.turning`.
-        world: the world to share; `None` for a new one.
 
     Raises:
         UsageError: an id is unknown; the message has the nearest ones.
@@ -186,7 +175,7 @@ def _read_names() -> dict[str, str]:
     return names
 
 
-ORIGINAL_NAMES: Final[Mapping[str, str]] = MappingProxyType(_read_names())
+ORIGINAL_NAMES: Final[Mapping[str, str]] = _read_names()
 """The tasks by the class paths that they have in configurations for the original."""
 
 
@@ -205,15 +194,10 @@ def make_catalog(
         world: the world of the mini-tasks, shared by all of them; it also hears the learner.
         fixes: repair the quirks of the original that `docs/round1.md` lists for this option.
     """
-    return MappingProxyType(
-        {
-            **{
-                task_id: partial(row.make, task_id, words, fixes=fixes)
-                for task_id, row in MICRO_TASKS.items()
-            },
-            **{task_id: partial(_mini_task, task_id, world, fixes) for task_id in MINI_EXAMPLES},
-        }
-    )
+    return {
+        **{task_id: partial(row.make, task_id, words, fixes=fixes) for task_id, row in MICRO_TASKS.items()},
+        **{task_id: partial(_mini_task, task_id, world, fixes) for task_id in MINI_EXAMPLES},
+    }
 
 
 def _mini_task(task_id: str, world: World | None, fixes: bool) -> MiniTask:

@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Generator
+from functools import partial
 from random import Random
 from string import ascii_letters, digits
 from typing import Any, Final, TypeAlias
@@ -94,11 +95,9 @@ class Conversation:
         max_time: time limit in steps.
         world: a world that also hears the learner; `None` for none.
         forgets: see rule 2.
-        channel: how texts are sent.
         time: steps so far.
         heard: the learner's text so far, with its silences.
         spoken: the teacher's text so far, with its silences.
-        timed_out: whether the time limit was reached.
     """
 
     pay: Callable[[float], None]
@@ -178,9 +177,6 @@ class Conversation:
     def wait(self, condition: Callable[[], object]) -> Generator[int, int, bool]:
         """Listen until a condition is true.
 
-        Args:
-            condition: checked after every byte.
-
         Returns:
             `False` if the time is up.
         """
@@ -232,7 +228,7 @@ class Conversation:
             self.heard += chr(byte)
         else:
             self._word.append(byte)
-            if _in_a_word(byte):
+            if chr(byte) in _WORD_CHARACTERS:  # the scrambler translates it together with the next one
                 return False
             self.heard += self.channel.scrambler.unscramble(self._word.decode("latin-1"))
             self._word.clear()
@@ -241,54 +237,34 @@ class Conversation:
         return True
 
 
-def _in_a_word(byte: int) -> bool:
-    """Return whether a scrambler translates this byte together with the next one."""
-    return chr(byte) in _WORD_CHARACTERS
-
-
 DialogueScript: TypeAlias = Callable[[Conversation, Random], Script]
 """Runs one instance of a task from the teacher's side; returns the result."""
 
 
+@attrs.define(eq=False, repr=False, slots=False)
 class ConversationTask(ByteTask):
     """A task that is a conversation.
 
-    Args:
+    Attributes:
         max_time: time limit in steps.
         forgets: see rule 2.
-        world: the world it is played in; `None` for none.
-
-    Attributes:
         channel: how texts are sent, from the next instance on.
         conversation: the conversation of the current instance, or of the last one.
     """
 
-    channel: TextChannel = BYTE_CHANNEL
+    id: str = attrs.field(alias="task_id")
+    _play: DialogueScript
+    max_time: float = attrs.field(kw_only=True)
+    forgets: bool = attrs.field(default=False, kw_only=True)
+    world: World | None = attrs.field(default=None, kw_only=True)
+    channel: TextChannel = attrs.field(default=BYTE_CHANNEL, init=False)
+    conversation: Conversation = attrs.field(init=False)
 
-    conversation: Conversation
-
-    def __init__(
-        self,
-        task_id: str,
-        play: DialogueScript,
-        *,
-        max_time: float,
-        forgets: bool = False,
-        world: World | None = None,
-    ) -> None:
-        self.id = task_id
-        self.max_time = max_time
-        self.forgets = forgets
-        self.world = world
-        self._play = play
-        self.conversation = Conversation(self.pay, max_time)
+    def __attrs_post_init__(self) -> None:
+        self.conversation = Conversation(self.pay, self.max_time)
 
     def script(self, rng: Random) -> Script:
-        """Run one instance: the script of the task, and its last texts.
-
-        Args:
-            rng: the source of everything random in the instance.
-        """
+        """Run one instance: the script of the task, and its last texts."""
         self.conversation = talk = Conversation(
             self.pay, self.max_time, self.world, self.forgets, self.channel
         )
@@ -326,26 +302,14 @@ class TaskSpec:
 
 @attrs.frozen
 class WorldTaskSpec:
-    """Specification of a task in the grid world.
-
-    Attributes:
-        max_time: time limit in steps.
-        forgets: whether text that interrupts the teacher is forgotten.
-    """
+    """Specification of a task in the grid world."""
 
     play: WorldScript
     max_time: float
     forgets: bool = True
 
     def task(self, task_id: str, world: GridWorld | None = None) -> ConversationTask:
-        """Make a task.
-
-        Args:
-            world: the world it is played in; `None` for a new one.
-        """
+        """Make a task."""
         place = GridWorld() if world is None else world
-
-        def play(talk: Conversation, rng: Random) -> Script:
-            return self.play(place, talk, rng)
-
+        play = partial(self.play, place)
         return ConversationTask(task_id, play, max_time=self.max_time, forgets=self.forgets, world=place)

@@ -7,22 +7,17 @@ skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, count, cycle
 from pathlib import Path
 from random import Random
 from string import ascii_lowercase, digits
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
 from flagfall.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 MAX_CHARS: Final = 8 * 2**20
 """Longest vocabulary file; half a million words take five million characters."""
@@ -36,14 +31,12 @@ NEW_WORDS: Final = slice(200, 400)
 LEAST_FREE_WORDS: Final = NEW_WORDS.stop
 """Least number of free words: enough for all of `NEW_WORDS`."""
 
-SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "say": ("say", "print", "write"),
-        "after": ("after", "behind", "next"),
-        "union": ("union", "consolidate", "joint"),
-        "exclude": ("exclude", "prohibit", "ignore", "remove"),
-    }
-)
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "say": ("say", "print", "write"),
+    "after": ("after", "behind", "next"),
+    "union": ("union", "consolidate", "joint"),
+    "exclude": ("exclude", "prohibit", "ignore", "remove"),
+}
 """Synonyms of the words of instructions, used in micro-task 19."""
 
 # The original has synonyms of `and` and `or`, too: no question shows them, but they exclude words.
@@ -111,7 +104,6 @@ def parse_vocabulary(lines: Iterable[str], name: str) -> Vocabulary:
     """Parse a vocabulary.
 
     Args:
-        lines: the lines of a vocabulary file.
         name: the name of the vocabulary in messages.
 
     Raises:
@@ -196,11 +188,7 @@ def number_forms(value: int, words: Sequence[str] = NUMBERS) -> tuple[str, ...]:
 
 
 def number(value: int, rng: Random, words: Sequence[str] = NUMBERS) -> str:
-    """Return one of the ways to write a number.
-
-    Args:
-        words: the words for 0, 1, 2 and so on.
-    """
+    """Return one of the ways to write a number."""
     return rng.choice(number_forms(value, words))
 
 
@@ -215,11 +203,7 @@ def plural(noun: str, count: int = 2) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """Join items as in `a, b and c`.
-
-    Args:
-        items: the items, in order.
-    """
+    """Join items as in `a, b and c`."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
 
@@ -240,30 +224,18 @@ of length one is missed once in 2,500 times."""
 
 
 class Scrambler:
-    """A vocabulary of pseudo-words that grows with the teacher's texts.
-
-    Args:
-        rng: the source of the pseudo-words.
-    """
+    """A vocabulary of pseudo-words that grows with the teacher's texts."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self._words: dict[str, str] = {}
 
     def scramble(self, text: str) -> str:
-        """Translate a text of the teacher; new words get new pseudo-words.
-
-        Args:
-            text: plain text.
-        """
+        """Translate a text of the teacher; new words get new pseudo-words."""
         return _SCRAMBLED_WORD.sub(lambda word: self._translate(word.group(), learn=True), text)
 
     def unscramble(self, text: str) -> str:
-        """Translate a text of the learner back; unknown words are unchanged.
-
-        Args:
-            text: text in pseudo-words.
-        """
+        """Translate a text of the learner back; unknown words are unchanged."""
         return _SCRAMBLED_WORD.sub(lambda word: self._translate(word.group(), learn=False), text)
 
     def _translate(self, word: str, *, learn: bool) -> str:

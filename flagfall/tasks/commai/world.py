@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from flagfall.kernel.outcomes import Outcome
 from flagfall.kernel.roles import complete_task
 from flagfall.tasks.commai.words import a
 from flagfall.tasks.task import Task, TaskSampler
-
-if TYPE_CHECKING:
-    from flagfall.kernel.outcomes import Outcome
 
 
 @runtime_checkable
@@ -48,9 +46,6 @@ class WorldSwitch(TaskSampler):
 
     So a world lasts from task to task, until a task with another world, or without one, comes between. Tasks
     name their world in an attribute `world`.
-
-    Args:
-        tasks: the sampler that chooses the tasks.
     """
 
     def __init__(self, tasks: TaskSampler) -> None:
@@ -122,12 +117,7 @@ _CELL_HEIGHT: Final = 2
 
 @attrs.frozen
 class Entity:
-    """The content of a cell.
-
-    Attributes:
-        pickable: whether the learner can pick it up.
-        traversable: whether the learner can walk onto it.
-    """
+    """The content of a cell."""
 
     name: str
     pickable: bool = True
@@ -146,14 +136,6 @@ class GridWorld:
         changes: how often the learner has changed the world.
     """
 
-    position: Position
-    direction: str
-    entities: dict[Position, Entity]
-    learner_has: Counter[str]
-    teacher_has: Counter[str]
-    accepted: set[str]
-    changes: int
-
     def __init__(self) -> None:
         self._commands: tuple[tuple[re.Pattern[str], Callable[..., str]], ...] = (
             (re.compile(r"I turn (left|right)\.$"), self._turn),
@@ -166,30 +148,20 @@ class GridWorld:
 
     def start(self) -> None:
         """Empty the plane; put the learner at the origin, facing north."""
-        self.position = (0, 0)
-        self.direction = "north"
-        self.entities = {}
-        self.learner_has = Counter()
-        self.teacher_has = Counter()
-        self.accepted = set()
-        self.changes = 0
+        self.position: Position = (0, 0)
+        self.direction: str = "north"
+        self.entities: dict[Position, Entity] = {}
+        self.learner_has: Counter[str] = Counter()
+        self.teacher_has: Counter[str] = Counter()
+        self.accepted: set[str] = set()
+        self.changes: int = 0
 
     def place(self, name: str, at: Position, *, pickable: bool = True, traversable: bool = True) -> None:
-        """Put an entity into a cell, replacing its content.
-
-        Args:
-            at: the cell.
-            pickable: whether the learner can pick it up.
-            traversable: whether the learner can walk onto it.
-        """
+        """Put an entity into a cell, replacing its content."""
         self.entities[at] = Entity(name, pickable, traversable)
 
     def remove(self, at: Position) -> None:
-        """Empty a cell.
-
-        Args:
-            at: the cell.
-        """
+        """Empty a cell."""
         self.entities.pop(at, None)
 
     def neighbour(self, direction: str) -> Position:
@@ -216,14 +188,7 @@ class GridWorld:
         return _CLOCKWISE[(_CLOCKWISE.index(self.direction) + turn) % len(_CLOCKWISE)]
 
     def hear(self, heard: str) -> str | None:
-        """Obey the command that the learner's text ends with, if any.
-
-        Args:
-            heard: the learner's text in this instance.
-
-        Returns:
-            the answer; `None` if there is no command.
-        """
+        """Obey the command that the learner's text ends with, if any."""
         if heard.endswith("."):
             end = heard[-_LONGEST_COMMAND:]
             for command, obey in self._commands:

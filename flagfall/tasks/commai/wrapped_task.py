@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,17 +12,13 @@ from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.spaces import whole_numbers
-from flagfall.tasks.commai.byte_task import is_whole
+from flagfall.tasks.commai.byte_task import ByteTask, is_whole
 from flagfall.tasks.commai.conversation import BIT_CHANNEL, ConversationTask
+from flagfall.tasks.commai.words import Scrambler
 from flagfall.tasks.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gymnasium.spaces import Space
-
-    from flagfall.tasks.commai.byte_task import ByteTask
-    from flagfall.tasks.commai.words import Scrambler
 
 
 class WrappedTask(Task):
@@ -29,9 +26,6 @@ class WrappedTask(Task):
 
     Args:
         task: the task inside: a `ByteTask`, or a wrapped one.
-
-    Attributes:
-        world: the world it is played in; `None` for none.
     """
 
     continuous = True
@@ -77,14 +71,7 @@ class WrappedTask(Task):
         return self.task.result()
 
     def follow_rules(self, revisions: Mapping[str, int]) -> str | None:
-        """Let the task inside take the rules of a recorded match.
-
-        Args:
-            revisions: the revisions in the journal, by family.
-
-        Returns:
-            why that is impossible; `None` if it is done.
-        """
+        """Let the task inside take the rules of a recorded match."""
         return self.task.follow_rules(revisions)
 
     def metrics(self) -> dict[str, Any]:
@@ -116,11 +103,7 @@ class RewardCap:
         return _CappedTask(task, self)
 
     def allow(self, task_id: str, reward: float) -> float:
-        """Return the part of a reward that may be paid, and count it as paid.
-
-        Args:
-            reward: the reward before the cap.
-        """
+        """Return the part of a reward that may be paid, and count it as paid."""
         paid = self.paid.get(task_id, 0)
         if not reward or paid >= self.most:
             return 0
@@ -186,13 +169,10 @@ class BitTask(WrappedTask):
 
     @property
     def action_space(self) -> Space[Any]:
-        """`Discrete(2)`: the bit of the learner."""
+        """`Discrete(2)`: the bit of the learner; of the teacher, as `observation_space`."""
         return _bit_space()
 
-    @property
-    def observation_space(self) -> Space[Any]:
-        """`Discrete(2)`: the bit of the teacher."""
-        return _bit_space()
+    observation_space = action_space
 
     @property
     def plain_spaces(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -200,11 +180,7 @@ class BitTask(WrappedTask):
         return whole_numbers(2), whole_numbers(2)
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is 0 or 1.
-
-        Args:
-            action: any object; see `is_whole`.
-        """
+        """Return whether an action is 0 or 1."""
         return is_whole(action) and 0 <= action <= 1
 
     def _reset(self, seed: int) -> int:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from random import Random
-from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
 import attrs
@@ -22,7 +21,7 @@ from flagfall.tasks.commai.wrapped_task import BitTask, RewardCap
 from flagfall.tasks.schedulers import POLICIES, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 
-WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = MappingProxyType({"grid": GridWorld})
+WORLDS: Final[Mapping[str, Callable[[], GridWorld]]] = {"grid": GridWorld}
 """Types of worlds."""
 
 MAX_SETTING: Final = 10**9
@@ -45,7 +44,6 @@ class TaskType:
 
     Attributes:
         settings: attrs class whose fields are the settings that may be changed.
-        in_world: whether it can be played in a world.
         is_conversation: whether it exchanges whole texts, which can be scrambled.
         make: makes a task from the changed settings, the world, the vocabulary (`None`: the default one) and
             `Config.fixes`.
@@ -122,7 +120,7 @@ def _task_types() -> dict[str, TaskType]:
     return types
 
 
-TASK_TYPES: Final[Mapping[str, TaskType]] = MappingProxyType(_task_types())
+TASK_TYPES: Final[Mapping[str, TaskType]] = _task_types()
 """Types of tasks, by the ids of the catalogs."""
 
 
@@ -134,7 +132,6 @@ class ConfigTask:
     """One task of a configuration.
 
     Attributes:
-        world: the name of its world; `None` for none.
         settings: settings that differ from the defaults.
     """
 
@@ -219,14 +216,10 @@ class Config:
         data: dict[str, Any] = {}
         if self.words is not None:
             data["words"] = list(self.words.all)
-        if self.bit_mode:
-            data["bit_mode"] = True
-        if self.scramble:
-            data["scramble"] = True
-        if self.max_reward_per_task is not None:
-            data["max_reward_per_task"] = self.max_reward_per_task
-        if self.fixes:
-            data["fixes"] = True
+        for name in ("bit_mode", "scramble", "max_reward_per_task", "fixes"):
+            value = getattr(self, name)
+            if value is not None and value is not False:
+                data[name] = value
         data["scheduler"] = {"policy": self.policy, "tasks": list(self.schedule), **self.arguments}
         if self.worlds:
             data["worlds"] = dict(self.worlds)
@@ -263,11 +256,6 @@ class _SeededScrambler(Scrambler):
 
 class ConfiguredTasks(WorldSwitch):
     """The scheduler of a configuration: it also resets worlds, pseudo-words and reward caps.
-
-    Args:
-        tasks: the scheduler that chooses the tasks.
-        scrambler: the pseudo-words of all tasks; `None` for none.
-        cap: the cap of all tasks; `None` for none.
 
     Attributes:
         policy: the scheduler that chooses the tasks.

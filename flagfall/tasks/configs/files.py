@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from flagfall.configfile.converter import DIALECT, Problems, table_schema
@@ -60,9 +59,9 @@ def config_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "title": "A configuration of flagfall", **top, "required": ["scheduler"]}
 
 
-SHIPPED: Final[Mapping[str, Path]] = MappingProxyType(
-    {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
-)
+SHIPPED: Final[Mapping[str, Path]] = {
+    path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))
+}
 """The configurations shipped with flagfall, by name."""
 
 _READERS: Final = {".json": read_json, ".toml": read_toml}
@@ -94,10 +93,8 @@ def parse_config(
     """Parse a configuration from a text.
 
     Args:
-        text: the whole file.
         form: `.json` or `.toml`. A JSON object whose scheduler has no `policy` is in the form of round 1;
             any other has the same tables as TOML.
-        name: the name of the configuration in messages.
         folder: folder of relative paths in the text; `None` if it must not name files, as in a journal.
 
     Raises:
@@ -116,10 +113,8 @@ def config_of(
     """Make a configuration without a file.
 
     Args:
-        policy: a text for `parse_policy`.
         options: further keys of the top of a file, such as `bit_mode`; a path in `words` is relative to the
             working directory.
-        name: the name of the configuration in messages.
 
     Raises:
         UsageError: there are problems; the message has all of them.
@@ -131,9 +126,7 @@ def change_config(config: Config, options: Mapping[str, Any], *, name: str = "op
     """Return a configuration with some keys of its top replaced.
 
     Args:
-        config: the configuration to start from.
         options: the new values, by key, as for `config_of`.
-        name: the name of the new configuration in messages.
 
     Raises:
         UsageError: there are problems; the message has all of them.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
 import attrs
@@ -34,31 +33,27 @@ _MODULES: Final = (
     (_MINI, ("tasks.challenge.round1.challenge_mini", "tasks.good_ai.comm_ai_mini")),
 )
 
-ORIGINAL_TASKS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{
-            f"{module}.{name}": task_id
-            for family, modules in _MODULES
-            for module in modules
-            for name, task_id in family.items()
-        },
-        **ORIGINAL_NAMES,
-    }
-)
+ORIGINAL_TASKS: Final[Mapping[str, str]] = {
+    **{
+        f"{module}.{name}": task_id
+        for family, modules in _MODULES
+        for module in modules
+        for name, task_id in family.items()
+    },
+    **ORIGINAL_NAMES,
+}
 """Types of tasks, by class path."""
 
-ORIGINAL_SCHEDULERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "core.scheduler.RandomTaskScheduler": "random",
-        "core.scheduler.SequentialTaskScheduler": "sequential",
-        "core.scheduler.IncrementalTaskScheduler": "incremental",
-        "core.scheduler.ConsecutiveTaskScheduler": "consecutive",
-        "core.scheduler.DependenciesTaskScheduler": "dependencies",
-    }
-)
+ORIGINAL_SCHEDULERS: Final[Mapping[str, str]] = {
+    "core.scheduler.RandomTaskScheduler": "random",
+    "core.scheduler.SequentialTaskScheduler": "sequential",
+    "core.scheduler.IncrementalTaskScheduler": "incremental",
+    "core.scheduler.ConsecutiveTaskScheduler": "consecutive",
+    "core.scheduler.DependenciesTaskScheduler": "dependencies",
+}
 """Policies, by class path."""
 
-ORIGINAL_WORLDS: Final[Mapping[str, str]] = MappingProxyType({"worlds.grid_world.GridWorld": "grid"})
+ORIGINAL_WORLDS: Final[Mapping[str, str]] = {"worlds.grid_world.GridWorld": "grid"}
 """Types of worlds, by class path."""
 
 
@@ -98,10 +93,6 @@ def _is_pattern(name: str) -> bool:
 
 def parse_tables(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -> Config:
     """Make a configuration from tables in flagfall's form.
-
-    Args:
-        data: the tables, as TOML or JSON gives them.
-        problems: takes everything that is wrong.
 
     Raises:
         UsageError: there are problems; the message has all of them.
@@ -243,16 +234,11 @@ def _words(data: Mapping[str, Any], problems: Problems, resolve: ResolveWords) -
         return None
 
 
-# Shared with round 1's form.
-
-
 def world_type(value: Any, name: str, problems: Problems, known: Mapping[str, Any]) -> str | None:
     """Return the type of a world.
 
     Args:
         value: a text, or a table with nothing but its `type`.
-        name: the name of the world in the file.
-        problems: takes everything that is wrong.
         known: names of types, for hints.
 
     Returns:
@@ -278,9 +264,6 @@ def world_of_task(
 
     Args:
         value: the value of `world` in the file.
-        type_id: the type of the task, a key of `TASK_TYPES`.
-        worlds: the worlds of the file, by name.
-        problems: takes everything that is wrong.
 
     Returns:
         a key of `worlds`; `None` if there were problems.
@@ -300,7 +283,6 @@ def check_arguments(policy: str, arguments: Mapping[str, Any], path: KeyPath, pr
     Args:
         policy: a key of `POLICIES`, or the whole text of a policy, which takes no further arguments.
         path: the place of the table that holds them.
-        problems: takes what is wrong.
     """
     if policy not in POLICIES:  # also for an unknown policy: `parse_policy` reports that one
         problems.add((*path, next(iter(arguments))), f"policy {policy!r} takes no further arguments")
@@ -316,7 +298,6 @@ def checked(config: Config, path: KeyPath, problems: Problems) -> Config:
 
     Args:
         path: the place of the arguments of its policy.
-        problems: those noted so far.
 
     Raises:
         UsageError: there are problems, or it cannot be built.

@@ -102,10 +102,6 @@ class _SchedulerTable:
 def parse_round1(data: Mapping[str, Any], problems: Problems) -> Config:
     """Make a configuration from tables in the form of round 1.
 
-    Args:
-        data: the tables, as JSON gives them.
-        problems: takes everything that is wrong.
-
     Raises:
         UsageError: there are problems; the message has all of them.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from flagfall.tasks.task import Task
@@ -21,7 +20,5 @@ def _lamps() -> Task:
     return Lamps()
 
 
-CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(
-    {"duel:heaps": _heaps, "duel:lamps": _lamps}
-)
+CATALOG: Final[Mapping[str, Callable[[], Task]]] = {"duel:heaps": _heaps, "duel:lamps": _lamps}
 """Makers of the games, by id."""

@@ -34,15 +34,19 @@ class Heaps(Task):
     render_modes: ClassVar[Sequence[str]] = ("ansi",)
     nil_action = None
 
+    action_space: spaces.Discrete[Any] = spaces.Discrete(N_ACTIONS)
+    """Space of the numbers of actions; the mask has those that are legal."""
+
+    observation_space: spaces.Dict = spaces.Dict(
+        {
+            "observation": spaces.Box(0, LARGEST, (N_HEAPS,), np.int8),
+            "action_mask": spaces.Box(0, 1, (N_ACTIONS,), np.int8),
+        }
+    )
+    """Space of the heaps and the mask."""
+
     def __init__(self) -> None:
         super().__init__()
-        self._actions: spaces.Discrete[Any] = spaces.Discrete(N_ACTIONS)
-        self._observations = spaces.Dict(
-            {
-                "observation": spaces.Box(0, LARGEST, (N_HEAPS,), np.int8),
-                "action_mask": spaces.Box(0, 1, (N_ACTIONS,), np.int8),
-            }
-        )
         self.heaps: list[int] = [1] * N_HEAPS
         self.to_move: int = 0
 
@@ -51,22 +55,8 @@ class Heaps(Task):
         """Return the names of the actions, by number."""
         return tuple(f"{count} of heap {heap}" for heap in range(N_HEAPS) for count in range(1, LARGEST + 1))
 
-    @property
-    def action_space(self) -> spaces.Discrete[Any]:
-        """Space of the numbers of actions; the mask has those that are legal."""
-        return self._actions
-
-    @property
-    def observation_space(self) -> spaces.Dict:
-        """Space of the heaps and the mask."""
-        return self._observations
-
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action takes as many counters as the heap has, at most.
-
-        Args:
-            action: any object; `None` is the NIL action.
-        """
+        """Return whether an action takes as many counters as the heap has, at most."""
         if action is None:
             return True
         is_number = isinstance(action, int | np.integer) and not isinstance(action, bool)
@@ -102,13 +92,7 @@ class Heaps(Task):
         return not any(self.heaps)
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the heaps as text (`ansi`).
-
-        Args:
-            mode: `ansi`.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-        """
+        """Return the heaps as text (`ansi`)."""
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
         rows = [f"{number}  {'o' * size}" for number, size in enumerate(self.heaps)]

@@ -32,7 +32,6 @@ _FREE: Final = [cell for cell in _CELLS if cell not in PILLARS]
 _CELL_PIXELS: Final = 24
 _GROUND, _PILLAR, _LAMP = (244, 241, 232), (120, 113, 100), (245, 183, 49)
 _PLAYERS: Final = ((37, 99, 168), (178, 58, 72))
-_ACTION_NAMES: Final = ("NOOP", "UP", "RIGHT", "DOWN", "LEFT")
 
 
 class Lamps(Task):
@@ -50,30 +49,20 @@ class Lamps(Task):
     players: Sequence[str] = ("player_0", "player_1")
     render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
     nil_action = 0
+    action_space: spaces.Discrete[Any] = spaces.Discrete(len(MOVES))
+    observation_space: spaces.Box = spaces.Box(0, 1, (4, SIZE, SIZE), np.int8)
 
     def __init__(self) -> None:
         super().__init__(max_steps=STEPS)
-        self._actions: spaces.Discrete[Any] = spaces.Discrete(len(MOVES))
-        self._observations = spaces.Box(0, 1, (4, SIZE, SIZE), np.int8)
         self._pillars = np.zeros((SIZE, SIZE), np.int8)
         for cell in PILLARS:
             self._pillars[cell] = 1
         self._reset(0)
 
-    @property
-    def action_space(self) -> spaces.Discrete[Any]:
-        """Space of moves, see `MOVES`."""
-        return self._actions
-
-    @property
-    def observation_space(self) -> spaces.Box:
-        """Space of the planes."""
-        return self._observations
-
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:
         """Return the names of the actions, by number."""
-        return _ACTION_NAMES
+        return ("NOOP", "UP", "RIGHT", "DOWN", "LEFT")
 
     def _reset(self, seed: int) -> Any:
         self._random = Random(seed)
@@ -119,13 +108,7 @@ class Lamps(Task):
         return False
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the grid as a picture (`rgb`) or as text (`ansi`).
-
-        Args:
-            mode: one of `render_modes`.
-            args: see `Task.render`.
-            kwargs: see `Task.render`.
-        """
+        """Return the grid as a picture (`rgb`) or as text (`ansi`)."""
         if mode == "ansi":
             letters = "".join(map(self._letter, _CELLS))
             return "\n".join(letters[start : start + SIZE] for start in range(0, len(letters), SIZE))

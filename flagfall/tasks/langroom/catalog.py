@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 from flagfall.tasks.langroom.rules import TASKS, LangRoomRules
@@ -25,7 +24,7 @@ def make_langroom(text: str) -> Task:
     return LangRoom(LangRoomRules.parse(text))
 
 
-CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(
-    {str(rules): partial(make_langroom, str(rules)) for rules in map(LangRoomRules, TASKS)}
-)
+CATALOG: Final[Mapping[str, Callable[[], Task]]] = {
+    str(rules): partial(make_langroom, str(rules)) for rules in map(LangRoomRules, TASKS)
+}
 """Makers of the tasks with each kind of reward, with default options."""

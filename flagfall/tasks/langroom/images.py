@@ -46,10 +46,6 @@ _RGB: Final = {"red": (226, 52, 48), "green": (52, 184, 72), "blue": (58, 108, 2
 class ImageCache:
     """All images of one view and resolution.
 
-    Args:
-        view: see `LangRoomRules`.
-        resolution: see `LangRoomRules`.
-
     Raises:
         UsageError: the images would take more than `MAX_CACHE_BYTES`.
 
@@ -235,14 +231,9 @@ class LogHistory:
         self.paid: deque[float] = deque(maxlen=LINES)
 
     def begin(self, word: int) -> None:
-        """Start an episode.
-
-        Args:
-            word: the first word of the room.
-        """
-        self.heard.clear()
-        self.said.clear()
-        self.paid.clear()
+        """Start an episode."""
+        for entries in (self.heard, self.said, self.paid):
+            entries.clear()
         self.heard.append(word)
 
     def add(self, word: int, talk: int, reward: float) -> None:
@@ -300,7 +291,6 @@ def room_as_text(player: tuple[int, int], colors: Sequence[int], word: int) -> s
     Args:
         player: the position of the player, (x, y).
         colors: the colour of each object, as indices of `COLORS`.
-        word: the index of the current word.
     """
     rows = [["#" if {x, y} & {0, SIZE - 1} else "." for x in range(SIZE)] for y in range(SIZE)]
     for name, (x, y) in zip(OBJECTS, CORNERS, strict=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -47,12 +46,7 @@ _WIDEST_VIEW: Final = SIZE - 1
 
 
 def place_of(x: int, y: int) -> int:
-    """Return the number of a place.
-
-    Args:
-        x: column, from 0.
-        y: row, from 0.
-    """
+    """Return the number of a place."""
     return SIZE * y + x
 
 
@@ -112,9 +106,11 @@ def _echo(word: int, talk: int) -> float:
     return float(talk == word)
 
 
-_REWARDS: Final[Mapping[str, Callable[[int, int], float]]] = MappingProxyType(
-    {"answer-only": _answer_only, "answer-and-echo": _answer_and_echo, "echo": _echo}
-)
+_REWARDS: Final[Mapping[str, Callable[[int, int], float]]] = {
+    "answer-only": _answer_only,
+    "answer-and-echo": _answer_and_echo,
+    "echo": _echo,
+}
 
 
 def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
@@ -139,7 +135,6 @@ class LangRoomRules:
     Attributes:
         task: the kind of reward, one of `TASKS`.
         view: number of cells that the agent sees on each side of its own; 1 to 8.
-        length: number of steps of an episode; at least 1.
         resolution: width and height of the image in pixels. The pixels left over by its `2 * view + 1` cells
             are a black border of the same width on all sides, so their number must be even.
         vocab_size: number of words that the agent can say; at least the 15 known ones.
@@ -190,9 +185,6 @@ class LangRoomRules:
     @classmethod
     def choose(cls, task: str = "answer-only", **options: Any) -> LangRoomRules:
         """Make rules from options by name; unlike the class itself, it reports unknown options.
-
-        Args:
-            task: one of `TASKS`.
 
         Raises:
             UsageError: an option is unknown or invalid.
@@ -284,28 +276,11 @@ class Room:
 
     Attributes:
         rng: the source of everything random; may be replaced between episodes.
-        place: the place of the player, see `place_of`.
         colors: the colour of each object, as indices of `COLORS`.
         word: the current word, as an index of `WORDS`.
-        steps: steps taken in this episode.
         questions: number of answers that were due in this episode.
         answered: number of those that the agent gave in the same step as the room.
     """
-
-    __slots__ = (
-        "_cursor",
-        "_length",
-        "_rewards",
-        "_script",
-        "_vocab_size",
-        "answered",
-        "colors",
-        "place",
-        "questions",
-        "rng",
-        "steps",
-        "word",
-    )
 
     def __init__(self, rules: LangRoomRules, rng: Generator) -> None:
         self.rng: Generator = rng
@@ -341,12 +316,6 @@ class Room:
 
     def step(self, move: int, talk: int) -> float:
         """Play a step: move, advance to the next word, and return the reward of both.
-
-        Args:
-            move: an index of `MOVES`.
-
-        Returns:
-            the reward.
 
         Raises:
             UsageError: there is no such move or word, or no episode is running; nothing was changed.

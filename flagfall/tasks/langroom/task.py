@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
@@ -40,13 +40,7 @@ from flagfall.tasks.task import Task, are_pictures_wanted
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Dict
-    from numpy.random import Generator
 
-
-# A batch of LangRooms in numpy, with their images.
-#
-# Each room equals a `room.Room` with the same generator. A step runs no Python for single rooms, except for
-# those whose script or episode ends.
 
 Numbers = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -56,10 +50,9 @@ _UNKNOWN: Final = len(WORDS)
 
 
 class RoomBatch:
-    """A batch of rooms, one for each generator.
+    """A batch of rooms in numpy, one for each generator; each equals a `Room` with the same generator.
 
-    Args:
-        rngs: the source of everything random in each room.
+    A step runs no Python for single rooms, except for those whose script or episode ends.
 
     Attributes:
         rngs: the generators; each may be replaced before `begin`.
@@ -174,7 +167,7 @@ class RoomBatch:
 
 
 _DEFAULT_RULES: Final = LangRoomRules()
-_NIL: Final = MappingProxyType({"move": 0, "talk": 0})
+_NIL: Final = {"move": 0, "talk": 0}
 _WHOLE: Final = (int, np.integer)
 
 
@@ -204,9 +197,6 @@ class LangRoom(Task):
 
     Pictures (`rgb`) show the latest words and rewards beside the view if the task was made to be drawn
     (`flagfall.tasks.task`); otherwise the panels are empty.
-
-    Args:
-        rules: the rules, such as `LangRoomRules(task="echo", view=3)`.
 
     Attributes:
         id: the text of its rules, such as `langroom:echo:view=3`.
@@ -271,11 +261,7 @@ class LangRoom(Task):
         return super().metrics() | {"questions": self._room.questions, "answered": self._room.answered}
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the picture for people (`rgb`), uint8 (height, 4 * height, 3), or the text (`ansi`).
-
-        Args:
-            mode: one of `render_modes`.
-        """
+        """Return the picture for people (`rgb`), uint8 (height, 4 * height, 3), or the text (`ansi`)."""
         room = self._room
         if mode == "rgb":
             view = large_images(self.rules).get(room.place, room.colors)

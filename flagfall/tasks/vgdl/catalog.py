@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -28,9 +27,6 @@ def make_vgdl(text: str) -> Task:
 def vgdl_in_folder(text: str, folder: Path) -> str:
     """Return an id with an absolute path, if its game is a file.
 
-    Args:
-        folder: the folder to which a relative path refers.
-
     Raises:
         UsageError: the id is invalid.
     """
@@ -40,7 +36,7 @@ def vgdl_in_folder(text: str, folder: Path) -> str:
     return str(attrs.evolve(level, game=str((folder / level.game).resolve())))
 
 
-CATALOG: Final[Mapping[str, Callable[[], Task]]] = MappingProxyType(
-    {name: partial(make_vgdl, name) for name in (f"vgdl:{game}#0" for game in game_ids())}
-)
+CATALOG: Final[Mapping[str, Callable[[], Task]]] = {
+    name: partial(make_vgdl, name) for name in (f"vgdl:{game}#0" for game in game_ids())
+}
 """First level of each game that is part of flagfall, by id."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -89,7 +89,7 @@ class SpriteType:
     id: int
     name: str
     kind: str | None
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Any]
     path: tuple[int, ...]
     subtypes: tuple[int, ...]
     singleton: bool = False
@@ -110,7 +110,6 @@ class EffectRule:
     """One line of the InteractionSet, in file order.
 
     Attributes:
-        effect: its name, such as `killSprite`.
         seconds: other types, one pair each; empty unless it runs on collisions.
         parameters: common ones and the effect's own, converted; defaults filled in.
         written: keys on the line itself (some rules depend on whether a key was given).
@@ -121,7 +120,7 @@ class EffectRule:
     context: EffectContext
     first: int
     seconds: tuple[int, ...]
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Any]
     written: frozenset[str]
     place: SourcePosition
     inner: EffectRule | None = None
@@ -132,7 +131,7 @@ class TerminationRule:
     """One line of the TerminationSet: its class, its converted parameters, and its position."""
 
     kind: str
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Any]
     place: SourcePosition
 
 
@@ -141,7 +140,6 @@ class GameDefinition:
     """A game, parsed and checked.
 
     Attributes:
-        name: stem of the file's name.
         order: leaf types in draw order; the update order is the reverse.
         limits: by type, how many of this resource a sprite can hold (0 for types that are not resources).
         mapping: types by level character.
@@ -184,7 +182,6 @@ class LevelDefinition:
     """A level: its size and its sprites at the start.
 
     Attributes:
-        name: stem of the file's name.
         width, height: in cells.
         sprites: (column, row, type), in the order in which they are made: row by row, left to right. Of the
             avatars among them, only the first stays.

@@ -16,17 +16,14 @@ import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from random import Random
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
 from flagfall.errors import UsageError, suggest
+from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import RequiredTask, TaskDefaults, TaskRole, complete_task
 from flagfall.timing.durations import MINUTE, NEVER_NS
-
-if TYPE_CHECKING:
-    from flagfall.kernel.outcomes import Outcome, StepResult
 
 END_OF_ROUND: Final = "END_TRAINING"
 """Answer to a result that ends the agent's training."""
@@ -86,30 +83,23 @@ class TrackRules:
         return rules
 
 
-RULES: Final[Mapping[str, TrackRules]] = MappingProxyType(
-    {
-        "gvgai-document": TrackRules(),
-        "gvgai-2017": TrackRules(
-            name="gvgai-2017",
-            training_ns=5 * MINUTE,
-            rounds=10,
-            choices=(0, 1, 2, 3),
-            cut=False,
-            breaks_rounds=True,
-            remembers=True,
-        ),
-    }
-)
+RULES: Final[Mapping[str, TrackRules]] = {
+    "gvgai-document": TrackRules(),
+    "gvgai-2017": TrackRules(
+        name="gvgai-2017",
+        training_ns=5 * MINUTE,
+        rounds=10,
+        choices=(0, 1, 2, 3),
+        cut=False,
+        breaks_rounds=True,
+        remembers=True,
+    ),
+}
 """Presets: the competition's document, and the program that was published for it in 2017."""
 
 
 class TrackLevel(TaskDefaults):
-    """One level in one phase: its task, with the limits of the phase.
-
-    Args:
-        phase: `TRAINING` or `VALIDATION`.
-
-    """
+    """One level in one phase: its task, with the limits of the phase."""
 
     def __init__(
         self, task: TaskRole, level: int, phase: Literal["training", "validation"], rules: TrackRules
@@ -127,11 +117,7 @@ class TrackLevel(TaskDefaults):
         self._task = task
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is legal.
-
-        Args:
-            action: the action of the level's task.
-        """
+        """Return whether an action is legal."""
         return self._task.is_legal(action)
 
     def reset(self, seed: int) -> Any:
@@ -139,11 +125,7 @@ class TrackLevel(TaskDefaults):
         return self._task.reset(seed)
 
     def step(self, action: Any) -> StepResult:
-        """Play one step.
-
-        Args:
-            action: the action of the level's task.
-        """
+        """Play one step."""
         return self._task.step(action)
 
     def result(self) -> bool | None:
@@ -162,11 +144,6 @@ class TrackLevel(TaskDefaults):
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> Any:
         """Render the level's task.
 
-        Args:
-            mode: see `flagfall.tasks.task.Task.render`.
-            args: for modes of the task's own.
-            kwargs: for modes of the task's own.
-
         Raises:
             NotImplementedError: the task does not have this mode.
         """
@@ -183,7 +160,6 @@ class Track:
     """Schedules the levels of one game; see the top of this module.
 
     Attributes:
-        phase: current phase, `TRAINING` or `VALIDATION`.
         current: last scheduled level; `None` before the first.
 
     Raises:
@@ -228,11 +204,7 @@ class Track:
         return self.current
 
     def report(self, outcome: Outcome) -> None:
-        """Record the agent's answer, and end training if its time is over.
-
-        Args:
-            outcome: the outcome of the last level.
-        """
+        """Record the agent's answer, and end training if its time is over."""
         self._answer = outcome.answers.get(0)
         if self.phase == "validation":
             if self.loses_rounds and isinstance(self._answer, str) and self._answer == LOST_ROUND:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -16,9 +17,6 @@ import msgspec
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.learning_track import Track, TrackRules
 from flagfall.tasks.vgdl.task_id import TaskId
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _KEY: Final = "gvgai"
 _DEFAULTS: Final = TrackRules()
@@ -29,7 +27,6 @@ class TrackSetup:
     """Description of the track of one game, as written in journals.
 
     Attributes:
-        game: its file or its name; see `flagfall.tasks.vgdl.task_id`.
         sprites: folder of images for pictures; `None` for flagfall's own drawings. Journals have no pictures,
             so they do not record it.
     """
@@ -65,9 +62,6 @@ class TrackSetup:
     @classmethod
     def from_config(cls, config: str) -> TrackSetup | None:
         """Return the setup that `header` wrote; `None` if the text is of another kind.
-
-        Args:
-            config: field of `flagfall.events.MatchStarted`.
 
         Raises:
             UsageError: the text is damaged.

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
-from flagfall.tasks.vgdl.definition import ESCAPE, NIL
+from flagfall.kernel.outcomes import StepResult
+from flagfall.tasks.vgdl.definition import ESCAPE, NIL, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import start
+from flagfall.tasks.vgdl.engine.state.game import Game, PlayMemory
+from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
 from flagfall.tasks.vgdl.learning_track import Track, TrackRules
-from flagfall.tasks.vgdl.rendering.tile_set import SpriteFolder, SpriteTiles
+from flagfall.tasks.vgdl.rendering.tile_set import SpriteFolder, SpriteTiles, TileSet
 from flagfall.tasks.vgdl.task import ACTION_NAMES, VgdlTask
 from flagfall.tasks.vgdl.task_id import TaskId, game_path, level_path
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from flagfall.kernel.outcomes import StepResult
-    from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.engine.state.game import Game, PlayMemory
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 
 ACTIONS: Final = (*ACTION_NAMES, ESCAPE)
 """Actions of agents; `ESCAPE` ends the game without a winner."""
@@ -44,7 +39,6 @@ class TrackTask(VgdlTask):
 
     Args:
         shared: the game whose state is kept from level to level; `None` to start each level anew.
-        tiles: see `VgdlTask`.
     """
 
     nil_action: Any = NIL
@@ -70,11 +64,7 @@ class TrackTask(VgdlTask):
         return start(self._shared.game, self._level, seed, self._block, self._shared.memory)
 
     def is_legal(self, action: Any) -> bool:
-        """Return whether an action is legal.
-
-        Args:
-            action: a name or a number.
-        """
+        """Return whether an action is legal."""
         return action in self._names if isinstance(action, str) else super().is_legal(action)
 
     def _step(self, action: Any) -> StepResult:
@@ -87,10 +77,6 @@ class TrackTask(VgdlTask):
 
 def build_track(game: str, rules: TrackRules, sprites: Path | None) -> Track:
     """Return a new track with new tasks.
-
-    Args:
-        game: its file or its name; see `flagfall.tasks.vgdl.task_id`.
-        sprites: folder of images for pictures; `None` for flagfall's own drawings.
 
     Raises:
         UsageError: the game or one of its levels does not exist or is invalid, or the folder does not exist

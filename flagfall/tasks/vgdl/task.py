@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
-from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE
+from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.engine.serialization import snapshot
+from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 from flagfall.tasks.vgdl.task_id import TaskId
 from flagfall.tasks.vgdl.views.observer import Observer, StateObservation
 from flagfall.tasks.vgdl.views.planes import PlanesObserver, PlanesView, TextView
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-    from flagfall.tasks.vgdl.engine.state.game import Game
-    from flagfall.tasks.vgdl.engine.state.play import Play
 
 ACTION_NAMES: Final = (NIL, LEFT, RIGHT, UP, DOWN, USE)
 """Actions by number, the same in every game. An action that the avatar does not have is played as `NIL`."""
@@ -87,6 +83,7 @@ class VgdlTask(Task):
 
     render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
     nil_action: int = ACTION_NAMES.index(NIL)
+    action_space: spaces.Discrete[Any] = spaces.Discrete(len(ACTION_NAMES))
 
     def __init__(
         self,
@@ -109,7 +106,6 @@ class VgdlTask(Task):
         self._block = block
         self._pixels = pixels
         self._observation = observation
-        self._actions: spaces.Discrete[Any] = spaces.Discrete(len(ACTION_NAMES))
         self._begin(0)
 
     @classmethod
@@ -143,11 +139,6 @@ class VgdlTask(Task):
         """Return the names of the actions, by number."""
         return ACTION_NAMES
 
-    @property
-    def action_space(self) -> spaces.Discrete[Any]:
-        """Space of action numbers; see `ACTION_NAMES`."""
-        return self._actions
-
     @cached_property
     def observation_space(self) -> spaces.Space[Any]:
         """Space of the chosen observations."""
@@ -166,7 +157,7 @@ class VgdlTask(Task):
         """Return whether an action is legal."""
         if type(action) is int:
             return 0 <= action < len(ACTION_NAMES)
-        return bool(self._actions.contains(action))
+        return bool(self.action_space.contains(action))
 
     def _reset(self, seed: int) -> Any:
         self._begin(seed)
@@ -200,11 +191,7 @@ class VgdlTask(Task):
         return snapshot(self.play)
 
     def render(self, mode: str = "rgb", *args: Any, **kwargs: Any) -> NDArray[Any] | str:
-        """Return the current picture (`rgb`) or text (`ansi`).
-
-        Args:
-            mode: one of `render_modes`.
-        """
+        """Return the current picture (`rgb`) or text (`ansi`)."""
         if mode == "rgb":
             return self._painter.paint()
         if mode == "ansi":

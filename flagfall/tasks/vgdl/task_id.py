@@ -11,20 +11,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
 from flagfall.errors import UsageError, suggest
-
-if TYPE_CHECKING:
-    from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
-
-
-# Files of games and levels: those that are part of flagfall, and others by path.
-#
-# A game is a name (`windfall`) or a file (`games/zelda.txt`). Its level N is the file beside it whose name
-# ends in `_lvlN.txt`; a level can also be a file with any other name.
+from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition
 
 LEVELS: Final = 5
 """Number of levels of each game that is part of flagfall."""
@@ -43,9 +35,6 @@ def game_ids() -> tuple[str, ...]:
 
 def game_path(game: str) -> Path:
     """Return the file of a game.
-
-    Args:
-        game: name of a game that is part of flagfall, or a file whose name ends in `.txt`.
 
     Raises:
         UsageError: there is no such game.
@@ -138,7 +127,6 @@ class TaskId:
     Attributes:
         game: a file or a name.
         level: a number or a file.
-        observation: one of `OBSERVATIONS`.
         block: pixels a cell, which affect speeds; `None`, written `own`, for the game's own.
         pixels: pixels a cell in pictures.
 

@@ -101,8 +101,8 @@ def test_parameters_are_inherited_and_siblings_do_not_leak():
 def test_every_parameter_of_a_class_is_there():
     game = read_game(ORCHARD)
     picker = game.type_named("picker")
-    assert named(game, *picker.parameters["stype"]) == ["stone", "apple"]  # type: ignore[misc]
-    assert named(game, *picker.parameters["ammo"]) == ["apple"]  # type: ignore[misc]
+    assert named(game, *picker.parameters["stype"]) == ["stone", "apple"]
+    assert named(game, *picker.parameters["ammo"]) == ["apple"]
     assert picker.parameters["healthPoints"] == picker.parameters["maxHealthPoints"] == 5
     assert picker.parameters["limitHealthPoints"] == 1000
     assert picker.parameters["rotateInPlace"] is True
@@ -212,7 +212,7 @@ def test_parameters_of_rules():
     assert later.inner is not None
     assert (later.inner.effect, later.parameters["timer"]) == ("transformToAll", 9)
     assert later.inner.parameters["stypeTo"] == game.type_named("wasp").id
-    assert named(game, *undo.parameters["notStype"]) == ["wasp", "bear"]  # type: ignore[misc]
+    assert named(game, *undo.parameters["notStype"]) == ["wasp", "bear"]
 
 
 @pytest.mark.parametrize("line", ["EOS hero > killSprite", "hero EOS > killSprite", "hero eos > killSprite"])

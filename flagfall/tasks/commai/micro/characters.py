@@ -68,7 +68,6 @@ def hidden_target(
     """Return the questions of micro-task 1: one character is the right answer to all of them.
 
     Args:
-        rng: the source of everything random.
         alphabet_size: characters in use, 1 to 69; the target is one of them.
         patience: wrong answers to allow before the learner should know.
     """
@@ -85,7 +84,6 @@ def hidden_letter(
     """Return the questions of micro-task 2: one letter answers every letter; punctuation is echoed.
 
     Args:
-        rng: the source of everything random.
         alphabet_size: letters in use, 1 to 26; the target is one of them.
         patience: wrong answers to allow before the learner should know.
     """
@@ -100,7 +98,6 @@ def letter_mapping(
     """Return the questions of micro-task 3: letters are permuted; punctuation is echoed.
 
     Args:
-        rng: the source of everything random.
         alphabet_size: letters in use, 1 to 26.
         options: number of possible answers to each letter, as far as the learner knows at the start.
     """
@@ -115,7 +112,6 @@ def echo(rng: Random, *, alphabet_size: int = ALPHABET_SIZE) -> TableQuestions:
     """Return the questions of micro-task 4: every character is its own answer, known from the start.
 
     Args:
-        rng: the source of everything random.
         alphabet_size: characters in use, 1 to 34.
     """
     keys = rng.sample(LETTERS + PUNCTUATION, alphabet_size)
@@ -203,7 +199,6 @@ def feedback_mapping(rng: Random, *, row: FeedbackRow, mapping_size: int = MAPPI
     """Return the questions of one instance.
 
     Args:
-        rng: the source of everything random.
         mapping_size: number of keys drawn; at most 10 if each digit is a key.
     """
     keys = _keys(rng, row, mapping_size)

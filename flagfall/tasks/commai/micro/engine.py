@@ -135,8 +135,6 @@ class MicroTask(ByteTask):
     Attributes:
         id: the name of the task, such as `micro5.18`.
         fixes: repair the quirks of the original that `docs/round1.md` lists (Q10, Q15); read at each reset.
-        source: the questions of the current instance.
-        progress: the state of the limits in the current instance.
     """
 
     source: QuestionSource
@@ -157,11 +155,7 @@ class MicroTask(ByteTask):
         self._timed_out = False
 
     def script(self, rng: Random) -> Script:
-        """Run one instance: questions until the streak, the limits or the time end it.
-
-        Args:
-            rng: the source of everything random in the instance.
-        """
+        """Run one instance: questions until the streak, the limits or the time end it."""
         self.source = source = self._make_source(rng)
         source.fixes = self.fixes
         self.progress = progress = Progress(self.rules)
@@ -218,12 +212,6 @@ class MicroTask(ByteTask):
         """Take the rules of a recorded match.
 
         Revision 1 always had the repairs.
-
-        Args:
-            revisions: the revisions in the journal, by family.
-
-        Returns:
-            why that is impossible; `None` if it is done.
         """
         self.fixes = self.fixes or revision_of(revisions, ROUND1) == 1
         return unknown_revision(revisions, ROUND1)
@@ -271,7 +259,6 @@ class MicroRow:
         """Return the source of the questions of one task.
 
         Args:
-            words: the vocabulary; `None` for the one shipped with flagfall.
             settings: those that differ from the default.
         """
         if not self.has_words:
@@ -286,8 +273,6 @@ class MicroRow:
         """Return a new task.
 
         Args:
-            words: the vocabulary; `None` for the one shipped with flagfall.
-            fixes: see `MicroTask`.
             settings: settings of the questions and fields of `MicroRules` that differ from the default.
         """
         rules = {name: settings.pop(name) for name in RULES if name in settings}

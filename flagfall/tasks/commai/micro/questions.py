@@ -61,18 +61,10 @@ class QuestionSource(ABC):
 
     @abstractmethod
     def should_know(self, correct: bool) -> bool:
-        """Return whether the learner has seen all it needs; called after every answer until it is true.
-
-        Args:
-            correct: whether the answer just judged was right.
-        """
+        """Return whether the learner has seen all it needs; called after every answer until it is true."""
 
     def feedback(self, correct: bool) -> bytes:  # noqa: ARG002 - most character tasks have none
-        """Return the text after an answer, with its separator; may be empty.
-
-        Args:
-            correct: whether the answer was right.
-        """
+        """Return the text after an answer, with its separator; may be empty."""
         return b""
 
 
@@ -109,30 +101,18 @@ class TableQuestions(QuestionSource):
         return key + self._separator
 
     def judge(self, heard: bytearray) -> AnswerVerdict | None:
-        """Judge an answer at exactly the length of the right one.
-
-        Args:
-            heard: everything the learner sent since the question.
-        """
+        """Judge an answer at exactly the length of the right one."""
         answer = self.answer
         if len(heard) < len(answer):
             return None
         return RIGHT if heard == answer else WRONG
 
     def should_know(self, correct: bool) -> bool:
-        """Apply the knowledge rule.
-
-        Args:
-            correct: whether the answer just judged was right.
-        """
+        """Apply the knowledge rule."""
         return self._knowledge(self.key, correct)
 
     def feedback(self, correct: bool) -> bytes:
-        """Apply the feedback rule, if there is one.
-
-        Args:
-            correct: whether the answer was right.
-        """
+        """Apply the feedback rule, if there is one."""
         return b"" if self._feedback is None else self._feedback(self.answer, correct)
 
 
@@ -149,11 +129,7 @@ def uniformly(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def in_blocks(rng: Random, keys: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield keys for ever, in blocks of n * n that have each of the n keys exactly n times.
-
-    Args:
-        rng: the source of the order.
-    """
+    """Yield keys for ever, in blocks of n * n that have each of the n keys exactly n times."""
     block = [key for key in keys for _ in keys]
     while True:
         rng.shuffle(block)

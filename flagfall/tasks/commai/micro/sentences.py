@@ -83,7 +83,6 @@ class Style:
 
         Args:
             shown: the right answer, or the hint.
-            correct: whether the answer was right.
         """
         if not correct:
             return f"{self.wrong}{shown};".encode()
@@ -125,11 +124,7 @@ class SentenceQuestions(QuestionSource):
         return question.text.encode()
 
     def judge(self, heard: bytearray) -> AnswerVerdict | None:
-        """Judge an answer at its first dot.
-
-        Args:
-            heard: everything the learner sent since the question.
-        """
+        """Judge an answer at its first dot."""
         if heard[-1] != _DOT:
             return None
         accepts, slip = self.question.accepts, self.question.slip
@@ -144,11 +139,7 @@ class SentenceQuestions(QuestionSource):
         return not self._to_ask
 
     def feedback(self, correct: bool) -> bytes:
-        """Return the feedback in the style of the task, with the hint or the right answer.
-
-        Args:
-            correct: whether the answer was right.
-        """
+        """Return the feedback in the style of the task, with the hint or the right answer."""
         question = self.question
         return self._style.feedback(question.answer if question.hint is None else question.hint, correct)
 
@@ -197,11 +188,7 @@ def _interleave(rng: Random, word: Word) -> Question:
 
 
 def say_words(rng: Random, word: Word) -> Question:
-    """Draw a question of micro-task 10: two or three words, each asked for.
-
-    Args:
-        rng: the source of everything random.
-    """
+    """Draw a question of micro-task 10: two or three words, each asked for."""
     words = [word() for _ in range(rng.choice((2, 3)))]
     return Question(" ".join(f"say: {asked}" for asked in words) + ".", " ".join(words) + ".")
 
@@ -210,11 +197,7 @@ def say_words(rng: Random, word: Word) -> Question:
 
 
 def operate(rng: Random, _: Word) -> Question:
-    """Draw a question of micro-task 11: two pairs of letters to combine.
-
-    Args:
-        rng: the source of everything random.
-    """
+    """Draw a question of micro-task 11: two pairs of letters to combine."""
     first, second = rng.choice(_PAIRS), rng.choice(_PAIRS)
     operation = rng.choice(("reverse", "concatenate", "interleave"))
     if operation == "reverse":
@@ -227,11 +210,7 @@ def operate(rng: Random, _: Word) -> Question:
 
 
 def edit_letters(rng: Random, _: Word) -> Question:
-    """Draw a question of micro-task 12: one letter to add to three or to remove from them.
-
-    Args:
-        rng: the source of everything random.
-    """
+    """Draw a question of micro-task 12: one letter to add to three or to remove from them."""
     letters, letter = rng.choice(_TRIPLES), rng.choice("abcd")
     operation = rng.choice(("union", "exclude"))
     if operation == "exclude":
@@ -242,11 +221,7 @@ def edit_letters(rng: Random, _: Word) -> Question:
 
 
 def after_letter(rng: Random, _: Word) -> Question:
-    """Draw a question of micro-task 14: the next letter of the alphabet.
-
-    Args:
-        rng: the source of everything random.
-    """
+    """Draw a question of micro-task 14: the next letter of the alphabet."""
     letter, following = rng.choice(list(pairwise(ascii_lowercase)))
     return Question(f"after {letter} comes what:.", f"{following}.")
 

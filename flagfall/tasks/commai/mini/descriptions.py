@@ -10,17 +10,14 @@ A description is a list of items joined by either ` and ` or ` or `. An item is 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
+from random import Random
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
 from flagfall.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from random import Random
-
 
 Join: TypeAlias = Literal["and", "or"]
 
@@ -157,7 +154,6 @@ def right_string(description: Description, length: int, rng: Random) -> str:
 
     Args:
         length: the string has more letters than this, but not many more than it needs.
-        rng: the source of everything random.
 
     Raises:
         UsageError: the description fits no such string, or nearly none.
@@ -167,10 +163,6 @@ def right_string(description: Description, length: int, rng: Random) -> str:
 
 def wrong_string(description: Description, length: int, rng: Random) -> str:
     """Draw a string that nearly fits a description: a right one with an error.
-
-    Args:
-        length: see `right_string`.
-        rng: the source of everything random.
 
     Raises:
         UsageError: the description fits every string, or no string to begin with.
@@ -208,9 +200,6 @@ def foreign_letters(description: Description) -> str:
     """Return the letters that do not occur in a description; all letters if there are none."""
     known = "".join(description.wanted + description.barred)
     return "".join(letter for letter in ascii_uppercase if letter not in known) or ascii_uppercase
-
-
-# --- right strings -----------------------------------------------------------------------------------------
 
 
 class _Builder:
@@ -288,9 +277,6 @@ class _Builder:
         run = self._aim if self._missing else ""
         begun = (run[size] for size in reversed(range(len(run))) if self._tail.endswith(run[:size]))
         return next((letter for letter in begun if letter in letters), "")
-
-
-# --- wrong strings -----------------------------------------------------------------------------------------
 
 
 def _damaged(description: Description, length: int, rng: Random) -> str:

@@ -5,31 +5,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from random import Random
 
 from flagfall.tasks.commai.mini.descriptions import (
     LONGEST_FILLER,
     MIXED_ATTEMPTS,
     SHORTEST_TO_DELETE_FROM,
+    Description,
     checked,
     coin,
     foreign_letters,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from random import Random
-
-    from flagfall.tasks.commai.mini.descriptions import Description
-
 
 def right_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that fits a description; as `description_strings.right_string`."""
+    """Draw a string that fits a description; as `descriptions.right_string`."""
     return checked(description, lambda: _Builder(description, length, rng).build(), fits=True)
 
 
 def wrong_string(description: Description, length: int, rng: Random) -> str:
-    """Draw a string that nearly fits a description; as `description_strings.wrong_string`."""
+    """Draw a string that nearly fits a description; as `descriptions.wrong_string`."""
 
     def damaged() -> str:
         return _damaged(description, right_string(description, length, rng), rng)
@@ -40,9 +36,6 @@ def wrong_string(description: Description, length: int, rng: Random) -> str:
 def _known(description: Description) -> str:
     """Return the letters that occur in a description."""
     return "".join(sorted(set("".join(description.wanted + description.barred))))
-
-
-# --- right strings -----------------------------------------------------------------------------------------
 
 
 class _Builder:
@@ -125,9 +118,6 @@ class _Builder:
                     break
                 filler += rng.choice(harmless)
         return filler or "".join(rng.choices(foreign_letters(description), k=size))
-
-
-# --- wrong strings -----------------------------------------------------------------------------------------
 
 
 def _damaged(description: Description, text: str, rng: Random) -> str:

@@ -17,27 +17,20 @@ dropped (rule 4).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from random import Random
 from string import ascii_uppercase
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import attrs
 
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.tasks.commai.byte_task import ByteTask, Script
 from flagfall.tasks.commai.mini import descriptions, former_strings
-from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description
+from flagfall.tasks.commai.mini.descriptions import ANYTHING, Description, Join
+from flagfall.tasks.commai.world import World
 from flagfall.tasks.task import ROUND1, revision_of, unknown_revision
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
-
-    from flagfall.tasks.commai.mini.descriptions import Join
-    from flagfall.tasks.commai.world import World
-
 
 MAX_TIME: Final = 3000
 """Time limit in steps; an instance fails at the first silence after it."""
@@ -53,11 +46,7 @@ _FAILURE: Final = 0
 
 
 class Example(NamedTuple):
-    """The content of an instance.
-
-    Attributes:
-        fits: whether it fits.
-    """
+    """The content of an instance."""
 
     description: str
     string: str
@@ -67,49 +56,31 @@ class Example(NamedTuple):
 MakeExample: TypeAlias = Callable[[Random], Example]
 
 
+@attrs.define(eq=False, repr=False, slots=False)
 class MiniTask(ByteTask):
     """A mini-task of round 1: does the string fit the description?
 
     Args:
-        make_example: draws the content of each instance.
-        former_examples: draws it as revision 2 of the rules did, so that journals of it can be verified;
-            `None` if they cannot.
+        former_examples: draws examples as revision 2 of the rules did, so that journals of it can be
+            verified; `None` if they cannot.
 
     Attributes:
-        id: the name of the task, such as `mini3`.
-        max_time: see `MAX_TIME`.
         world: a world that also hears the learner; `None` for none. A `WorldSwitch` resets it.
         fixes: repair the quirks of the original that `docs/round1.md` lists (Q9, Q10). The quirk of the
             examples (Q29) belongs to `make_example`.
-        example: the content of the current instance.
     """
 
-    example: Example
-
-    def __init__(
-        self,
-        task_id: str,
-        make_example: MakeExample,
-        *,
-        former_examples: MakeExample | None = None,
-        max_time: int = MAX_TIME,
-        world: World | None = None,
-        fixes: bool = False,
-    ) -> None:
-        self.id = task_id
-        self.max_time = max_time
-        self.world = world
-        self.fixes = fixes
-        self._make_example = make_example
-        self._former_examples = former_examples
-        self._timed_out = False
+    id: str = attrs.field(alias="task_id")
+    _make_example: MakeExample
+    _former_examples: MakeExample | None = attrs.field(default=None, kw_only=True)
+    max_time: int = attrs.field(default=MAX_TIME, kw_only=True)
+    world: World | None = attrs.field(default=None, kw_only=True)
+    fixes: bool = attrs.field(default=False, kw_only=True)
+    example: Example = attrs.field(init=False)
+    _timed_out: bool = attrs.field(default=False, init=False)
 
     def script(self, rng: Random) -> Script:
-        """Run one instance: description, answer, closing sentence, silence.
-
-        Args:
-            rng: the source of everything random in the instance.
-        """
+        """Run one instance: description, answer, closing sentence, silence."""
         self.example = example = self._make_example(rng)
         self._timed_out = False
         heard = bytearray()
@@ -179,12 +150,6 @@ class MiniTask(ByteTask):
         """Take the rules of a recorded match.
 
         Revisions 1 and 2 drew other strings. Those of revision 2 are drawn again by `former_examples`.
-
-        Args:
-            revisions: the revisions in the journal, by family.
-
-        Returns:
-            why that is impossible; `None` if it is done.
         """
         revision = revision_of(revisions, ROUND1)
         if revision == _FORMER and self._former_examples is not None:
@@ -205,12 +170,7 @@ class MiniTask(ByteTask):
 
 
 class Strings(NamedTuple):
-    """Two functions that draw strings from a description, a length and a source of random numbers.
-
-    Attributes:
-        right: draws one that fits.
-        wrong: draws one that does not.
-    """
+    """Two functions that draw strings from a description, a length and a source of random numbers."""
 
     right: Callable[[Description, int, Random], str]
     wrong: Callable[[Description, int, Random], str]
@@ -231,7 +191,6 @@ class ExampleSet:
     """The parameters of one of mini-tasks 1 to 4.
 
     Attributes:
-        join: the word between the items.
         most_runs: greatest number of runs; the least is one.
         just_anything: probability that the description is `anything` and nothing else.
         and_anything: probability that `anything` is added; it always is if a run is barred.
@@ -247,14 +206,12 @@ class ExampleSet:
     longest: int
 
 
-MINI_SETS: Final[Mapping[str, ExampleSet]] = MappingProxyType(
-    {
-        "mini1": ExampleSet(most_runs=1, longest=10),
-        "mini2": ExampleSet(join="or", just_anything=0.05, longest=10),
-        "mini3": ExampleSet(and_anything=0.5, longest=30),
-        "mini4": ExampleSet(and_anything=0.5, barred=0.5, longest=30),
-    }
-)
+MINI_SETS: Final[Mapping[str, ExampleSet]] = {
+    "mini1": ExampleSet(most_runs=1, longest=10),
+    "mini2": ExampleSet(join="or", just_anything=0.05, longest=10),
+    "mini3": ExampleSet(and_anything=0.5, longest=30),
+    "mini4": ExampleSet(and_anything=0.5, barred=0.5, longest=30),
+}
 """The tasks, by id."""
 
 
@@ -266,9 +223,7 @@ def make_example(
     Every string fits `anything`. As in the original, the empty string represents one that does not.
 
     Args:
-        rng: the source of everything random.
         fixes: repair that quirk (Q29): the answer to `anything` is always yes.
-        strings: how strings are drawn.
     """
     description = _describe(rng, row)
     length = rng.randint(1, row.longest)
@@ -284,13 +239,7 @@ def make_example(
 def any_of(
     rng: Random, *, rows: Sequence[ExampleSet], fixes: bool = False, strings: Strings = _STRINGS
 ) -> Example:
-    """Draw an example of one of several sets, chosen uniformly: mini-task 5.
-
-    Args:
-        rng: the source of everything random.
-        fixes: see `make_example`.
-        strings: how strings are drawn.
-    """
+    """Draw an example of one of several sets, chosen uniformly: mini-task 5."""
     return make_example(rng, row=rng.choice(rows), fixes=fixes, strings=strings)
 
 
@@ -328,12 +277,6 @@ class WarmUp:
     """Mini-task 0: a single run, the same for ten instances; longer runs after many instances.
 
     Instances are counted over the life of the task, regardless of their results.
-
-    Args:
-        strings: how strings are drawn.
-
-    Attributes:
-        instances: number of instances so far.
     """
 
     SAME: Final = 10
@@ -381,13 +324,11 @@ def _all_sets(fixes: bool, strings: Strings = _STRINGS) -> MakeExample:
     return partial(any_of, rows=tuple(MINI_SETS.values()), fixes=fixes, strings=strings)
 
 
-MINI_EXAMPLES: Final[Mapping[str, Callable[..., MakeExample]]] = MappingProxyType(
-    {
-        "mini0": _warm_up,
-        **{task_id: partial(_set, row) for task_id, row in MINI_SETS.items()},
-        "mini5": _all_sets,
-    }
-)
+MINI_EXAMPLES: Final[Mapping[str, Callable[..., MakeExample]]] = {
+    "mini0": _warm_up,
+    **{task_id: partial(_set, row) for task_id, row in MINI_SETS.items()},
+    "mini5": _all_sets,
+}
 """Makers of the example sources of mini-tasks by task id, from `fixes` and, if others are wanted, `strings`.
 
 Each call is for one task.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from random import Random
-from types import MappingProxyType
 from typing import Final
 
 from flagfall.tasks.commai.byte_task import Script
@@ -239,22 +238,20 @@ def _find_around(world: GridWorld, talk: Conversation, rng: Random) -> Script:
     return result
 
 
-NAVIGATION: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
-    {
-        "turning": WorldTaskSpec(_turn, 576),
-        "moving": WorldTaskSpec(_move, 600),
-        "moving_relative": WorldTaskSpec(_move_to_a_side, 784),
-        "moving_absolute": WorldTaskSpec(_move_absolutely, 2336),
-        "pick_up": WorldTaskSpec(_pick_up, 1328),
-        "pick_up_around": WorldTaskSpec(_pick_up_around, 2896),
-        "pick_up_in_front": WorldTaskSpec(_pick_up_in_front, 3328),
-        "giving": WorldTaskSpec(_give, 1280),
-        "pick_up_around_and_give": WorldTaskSpec(_pick_up_and_give, 5584),
-        "counting_inventory": WorldTaskSpec(_count, 800),
-        "counting_inventory_giving": WorldTaskSpec(_count_and_give, 8000),
-        "look": WorldTaskSpec(_look, 1000),
-        "look_around": WorldTaskSpec(_look_around, 5000, forgets=False),
-        "find_object_around": WorldTaskSpec(_find_around, 10_000, forgets=False),
-    }
-)
+NAVIGATION: Final[Mapping[str, WorldTaskSpec]] = {
+    "turning": WorldTaskSpec(_turn, 576),
+    "moving": WorldTaskSpec(_move, 600),
+    "moving_relative": WorldTaskSpec(_move_to_a_side, 784),
+    "moving_absolute": WorldTaskSpec(_move_absolutely, 2336),
+    "pick_up": WorldTaskSpec(_pick_up, 1328),
+    "pick_up_around": WorldTaskSpec(_pick_up_around, 2896),
+    "pick_up_in_front": WorldTaskSpec(_pick_up_in_front, 3328),
+    "giving": WorldTaskSpec(_give, 1280),
+    "pick_up_around_and_give": WorldTaskSpec(_pick_up_and_give, 5584),
+    "counting_inventory": WorldTaskSpec(_count, 800),
+    "counting_inventory_giving": WorldTaskSpec(_count_and_give, 8000),
+    "look": WorldTaskSpec(_look, 1000),
+    "look_around": WorldTaskSpec(_look_around, 5000, forgets=False),
+    "find_object_around": WorldTaskSpec(_find_around, 10_000, forgets=False),
+}
 """The tasks in the grid world, by name."""

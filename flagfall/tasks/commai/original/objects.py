@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from random import Random
 from string import ascii_lowercase
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import attrs
@@ -40,31 +39,21 @@ _CELLS: Final = [[cell.strip() for cell in row.split("|")] for row in _ROWS.stri
 OBJECTS: Final = tuple(cells[0] for cells in _CELLS)
 """All objects, in alphabetical order."""
 
-BASKETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = MappingProxyType(
-    {
-        owner: MappingProxyType({cells[0]: tuple(cells[column].split()) for cells in _CELLS if cells[column]})
-        for column, owner in enumerate(["john", "mary"], 1)
-    }
-)
+BASKETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    owner: {cells[0]: tuple(cells[column].split()) for cells in _CELLS if cells[column]}
+    for column, owner in enumerate(["john", "mary"], 1)
+}
 """The properties of objects, by owner and object."""
 
 
 def properties(owner: str | None = None) -> list[str]:
-    """Return all properties of the objects in a basket, sorted.
-
-    Args:
-        owner: whose basket; `None` for all baskets.
-    """
+    """Return all properties of the objects in a basket, sorted."""
     owners_asked = BASKETS if owner is None else [owner]
     return sorted({quality for name in owners_asked for thing in BASKETS[name].values() for quality in thing})
 
 
 def things_that_are(quality: str, owner: str) -> list[str]:
-    """Return the objects in a basket that have a property.
-
-    Args:
-        owner: whose basket.
-    """
+    """Return the objects in a basket that have a property."""
     return [name for name, qualities in BASKETS[owner].items() if quality in qualities]
 
 
@@ -103,9 +92,6 @@ class Quiz:
     """A question with its answer.
 
     Attributes:
-        question: the opening.
-        judge: returns whether an answer is right.
-        solution: the sentence with the right answer, sent at the end of the time.
         again: text before the question when it is asked again; empty if the teacher waits instead.
         praise: the reply to a right answer; empty for any praise.
     """
@@ -295,24 +281,20 @@ def _quiz(draw: Draw, max_time: int) -> TaskSpec:
     return TaskSpec(partial(_ask, draw), max_time)
 
 
-OBJECT_TASKS: Final[Mapping[str, TaskSpec]] = MappingProxyType(
-    {
-        "existence_1": TaskSpec(_game, 3000),
-        "existence_2": TaskSpec(_existence, 3000),
-        "associate_property": _quiz(_how_is, 3000),
-        "verify_property": _quiz(_verify, 3000),
-        "list_properties": _quiz(_list_properties, 3500),
-        "name_property": _quiz(_name_property, 3000),
-        "count_properties": _quiz(_count_properties, 3000),
-        "list_objects": _quiz(_list_objects, 3500),
-        "name_object": _quiz(_name_object, 3000),
-        "count_objects": _quiz(_count_objects, 3000),
-        "who_has": _quiz(_who_has, 3500),
-        "properties_in_one_basket_only": _quiz(_properties_only, 3500),
-        "properties_in_all_baskets": _quiz(_properties_in_all, 3500),
-        "italian_count_properties": TaskSpec(
-            partial(_ask, _count_properties_in_italian), 3000, forgets=False
-        ),
-    }
-)
+OBJECT_TASKS: Final[Mapping[str, TaskSpec]] = {
+    "existence_1": TaskSpec(_game, 3000),
+    "existence_2": TaskSpec(_existence, 3000),
+    "associate_property": _quiz(_how_is, 3000),
+    "verify_property": _quiz(_verify, 3000),
+    "list_properties": _quiz(_list_properties, 3500),
+    "name_property": _quiz(_name_property, 3000),
+    "count_properties": _quiz(_count_properties, 3000),
+    "list_objects": _quiz(_list_objects, 3500),
+    "name_object": _quiz(_name_object, 3000),
+    "count_objects": _quiz(_count_objects, 3000),
+    "who_has": _quiz(_who_has, 3500),
+    "properties_in_one_basket_only": _quiz(_properties_only, 3500),
+    "properties_in_all_baskets": _quiz(_properties_in_all, 3500),
+    "italian_count_properties": TaskSpec(partial(_ask, _count_properties_in_italian), 3000, forgets=False),
+}
 """The tasks about objects in baskets, by name."""

@@ -7,11 +7,11 @@ from functools import partial
 from itertools import permutations
 from random import Random
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from flagfall.tasks.commai.byte_task import Script
 from flagfall.tasks.commai.conversation import Conversation, TaskSpec, WorldTaskSpec
+from flagfall.tasks.commai.original.objects import OBJECTS
 from flagfall.tasks.commai.words import NUMBERS, a, blame, listed, number, plural, praise
 from flagfall.tasks.commai.world import GridWorld, Position
 
@@ -96,7 +96,6 @@ def prime_pairs(draw: Draw, owner: str, seed: int = 0) -> Mapping[str, str]:
     """Draw the target of each prime.
 
     Args:
-        draw: draws a prime or a target.
         owner: name of the task; each has its own pairs.
         seed: the same seed gives the same pairs in every match.
     """
@@ -104,7 +103,7 @@ def prime_pairs(draw: Draw, owner: str, seed: int = 0) -> Mapping[str, str]:
     primes: dict[str, str] = {}
     while len(primes) < _PAIRS:
         primes[draw(rng)] = draw(rng)
-    return MappingProxyType(primes)
+    return primes
 
 
 def _target(pairs: Mapping[str, str], shown: str, ending: str, talk: Conversation, rng: Random) -> Script:
@@ -138,16 +137,14 @@ def _primes() -> Iterator[tuple[str, TaskSpec]]:
             yield f"{scope}_two_associated_{length}", _late(_target, pairs, shown, ending, max_time=500)
 
 
-GUESSING: Final[Mapping[str, TaskSpec]] = MappingProxyType(
-    {
-        "guess_number_explicit": _late(_guess, False, True, max_time=3000),
-        "guess_number": _late(_guess, False, False, max_time=3000),
-        "guess_digits_explicit": _late(_guess, True, True, max_time=3500),
-        "guess_digits": _late(_guess, True, False, max_time=3500),
-        **{f"repeat_{length}": _late(_repeat_drawn, draw, max_time=500) for length, draw in _LENGTHS.items()},
-        **dict(_primes()),
-    }
-)
+GUESSING: Final[Mapping[str, TaskSpec]] = {
+    "guess_number_explicit": _late(_guess, False, True, max_time=3000),
+    "guess_number": _late(_guess, False, False, max_time=3000),
+    "guess_digits_explicit": _late(_guess, True, True, max_time=3500),
+    "guess_digits": _late(_guess, True, False, max_time=3500),
+    **{f"repeat_{length}": _late(_repeat_drawn, draw, max_time=500) for length, draw in _LENGTHS.items()},
+    **dict(_primes()),
+}
 """The guessing tasks, by name."""
 
 
@@ -166,18 +163,8 @@ _PAST: Final = {
     "jump": "jumped",
     "dance": "danced",
 }
-_COUNTED: Final = (
-    "banana",
-    "beet",
-    "carrot",
-    "cucumber",
-    "mango",
-    "onion",
-    "pear",
-    "pineapple",
-    "potato",
-    "tomato",
-)
+_COUNTED: Final = OBJECTS[3:]
+"""Objects that are counted: all whose names begin with a consonant."""
 
 
 def _verb(rng: Random) -> str:
@@ -296,34 +283,30 @@ def _often(how: str, comma: str, last: str) -> TaskSpec:
     return TaskSpec(partial(_repeat_often, how, comma, last), 10_000)
 
 
-REPETITION: Final[Mapping[str, TaskSpec]] = MappingProxyType(
-    {
-        "be_silent": TaskSpec(_keep_silent, 1000, forgets=False),
-        "repeat_character": TaskSpec(partial(_repeat, _letter), 1000),
-        "repeat_what_i_say": TaskSpec(partial(_repeat, _phrase), 1000),
-        "repeat_what_i_say_2": TaskSpec(partial(_repeat, _promised_phrase), 1000),
-        "repeat_multiple_times": _often(" ", " ", " "),
-        "repeat_multiple_times_2": _often("", " ", " "),
-        "repeat_separated_by_comma": _often(" separated by comma (,)", ", ", ", "),
-        "repeat_separated_by_and": _often(" separated by and", " and ", " and "),
-        "repeat_separated_by_comma_and": _often(" separated by comma and and", ", ", " and "),
-        "repeat_disjunction": TaskSpec(_either, 3000),
-        "repeat_conjunction_negation": TaskSpec(_both_or_not, 3000),
-        "verb": TaskSpec(_act, 896, forgets=False),
-    }
-)
+REPETITION: Final[Mapping[str, TaskSpec]] = {
+    "be_silent": TaskSpec(_keep_silent, 1000, forgets=False),
+    "repeat_character": TaskSpec(partial(_repeat, _letter), 1000),
+    "repeat_what_i_say": TaskSpec(partial(_repeat, _phrase), 1000),
+    "repeat_what_i_say_2": TaskSpec(partial(_repeat, _promised_phrase), 1000),
+    "repeat_multiple_times": _often(" ", " ", " "),
+    "repeat_multiple_times_2": _often("", " ", " "),
+    "repeat_separated_by_comma": _often(" separated by comma (,)", ", ", ", "),
+    "repeat_separated_by_and": _often(" separated by and", " and ", " and "),
+    "repeat_separated_by_comma_and": _often(" separated by comma and and", ", ", " and "),
+    "repeat_disjunction": TaskSpec(_either, 3000),
+    "repeat_conjunction_negation": TaskSpec(_both_or_not, 3000),
+    "verb": TaskSpec(_act, 896, forgets=False),
+}
 """The repetition tasks. The time limit of `be_silent` is drawn each time, from 100 to 1000 steps."""
 
-COUNTING: Final[Mapping[str, TaskSpec]] = MappingProxyType({"simple_counting": TaskSpec(_count, 3000)})
+COUNTING: Final[Mapping[str, TaskSpec]] = {"simple_counting": TaskSpec(_count, 3000)}
 """The counting task; answers are words, never digits."""
 
-LETTERS: Final[Mapping[str, TaskSpec]] = MappingProxyType(
-    {
-        "repeat_1v1l": TaskSpec(partial(_letters, 1, 1), 112),
-        "repeat_3v1l": TaskSpec(partial(_letters, 3, 1), 112),
-        "repeat_3v2l": TaskSpec(partial(_letters, 3, 2), 136),
-    }
-)
+LETTERS: Final[Mapping[str, TaskSpec]] = {
+    "repeat_1v1l": TaskSpec(partial(_letters, 1, 1), 112),
+    "repeat_3v1l": TaskSpec(partial(_letters, 3, 1), 112),
+    "repeat_3v2l": TaskSpec(partial(_letters, 3, 2), 136),
+}
 """Repetition of one or two capital letters out of the first one or three."""
 
 
@@ -430,25 +413,21 @@ def _cells_around(centre: Position) -> list[Position]:
     return [(x + dx, y + dy) for dx in reach for dy in reach if dx or dy]
 
 
-SAMPLES: Final[Mapping[str, TaskSpec]] = MappingProxyType(
-    {
-        "repeating_character": TaskSpec(_repeat_character, 100, forgets=False),
-        "yes_no": TaskSpec(_yes_or_no, 1000, forgets=False),
-        "be_silent": TaskSpec(_be_silent, 1000, forgets=False),
-        "repeating_phrase": TaskSpec(_repeat_phrase, 1000, forgets=False),
-        "conflicting_messages": TaskSpec(_conflicting_messages, 1000, forgets=False),
-        "unicode": TaskSpec(_hebrew, 1000, forgets=False),
-    }
-)
+SAMPLES: Final[Mapping[str, TaskSpec]] = {
+    "repeating_character": TaskSpec(_repeat_character, 100, forgets=False),
+    "yes_no": TaskSpec(_yes_or_no, 1000, forgets=False),
+    "be_silent": TaskSpec(_be_silent, 1000, forgets=False),
+    "repeating_phrase": TaskSpec(_repeat_phrase, 1000, forgets=False),
+    "conflicting_messages": TaskSpec(_conflicting_messages, 1000, forgets=False),
+    "unicode": TaskSpec(_hebrew, 1000, forgets=False),
+}
 """The sample tasks without a world."""
 
-SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldTaskSpec]] = MappingProxyType(
-    {
-        "moving": _do("I move forward.", _moved),
-        "turn_left": _do("I turn left.", partial(_turned, "left")),
-        "turn_right": _do("I turn right.", partial(_turned, "right")),
-        "look_around": WorldTaskSpec(_look_around, 1000, forgets=False),
-        "pick_an_apple": WorldTaskSpec(_pick_an_apple, 10_000, forgets=False),
-    }
-)
+SAMPLES_IN_THE_WORLD: Final[Mapping[str, WorldTaskSpec]] = {
+    "moving": _do("I move forward.", _moved),
+    "turn_left": _do("I turn left.", partial(_turned, "left")),
+    "turn_right": _do("I turn right.", partial(_turned, "right")),
+    "look_around": WorldTaskSpec(_look_around, 1000, forgets=False),
+    "pick_an_apple": WorldTaskSpec(_pick_an_apple, 10_000, forgets=False),
+}
 """The sample tasks in the grid world."""

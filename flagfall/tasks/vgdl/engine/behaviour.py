@@ -21,15 +21,12 @@ EffectMaker: TypeAlias = Callable[[EffectLine, Game], Effect]
 MAKERS: Final[dict[str, EffectMaker]] = {}
 """By name of the effect; filled when the modules of this folder are imported."""
 
+_Maker = TypeVar("_Maker")
 _EffectBehaviour = TypeVar("_EffectBehaviour", bound=Callable[..., int])
 
 
 def effect(name: str) -> Callable[[_EffectBehaviour], _EffectBehaviour]:
-    """Register a function `(line, play, first, second)` that returns the change of the score.
-
-    Args:
-        name: the name of the effect, as games write it.
-    """
+    """Register a function `(line, play, first, second)` that returns the change of the score."""
 
     def register(behaviour: _EffectBehaviour) -> _EffectBehaviour:
         effect_maker(name)(lambda line, _game: partial(behaviour, line))
@@ -41,61 +38,42 @@ def effect(name: str) -> Callable[[_EffectBehaviour], _EffectBehaviour]:
 def effect_maker(name: str) -> Callable[[EffectMaker], EffectMaker]:
     """Register a function that makes an effect from its line.
 
-    Args:
-        name: the name of the effect, as games write it.
-
     Raises:
         TypeError: the effect has a behaviour already.
     """
+    return _registrar(MAKERS, name, f"the effect {name} has two behaviours")
 
-    def register(maker: EffectMaker) -> EffectMaker:
-        if name in MAKERS:
-            raise TypeError(f"the effect {name} has two behaviours")
-        MAKERS[name] = maker
+
+def _registrar(makers: dict[str, _Maker], name: str, taken: str) -> Callable[[_Maker], _Maker]:
+    def register(maker: _Maker) -> _Maker:
+        if name in makers:
+            raise TypeError(taken)
+        makers[name] = maker
         return maker
 
     return register
 
 
-# Registries of behaviours, under the names that rows of sprite classes give.
-#
-# `@UPDATES.maker("chaser")` and `@ACTS.maker("shoot_every_way")` register a function that makes the
-# behaviour of a type from its `SpriteKind`; `@UPDATES.plain(...)` and `@ACTS.plain(...)` one that is the
-# behaviour itself.
-
 _SpriteBehaviour = TypeVar("_SpriteBehaviour")
+_SpriteMaker: TypeAlias = Callable[[SpriteKind], _SpriteBehaviour]
 
 
-class BehaviourRegistry(dict[str, Callable[[SpriteKind], _SpriteBehaviour]], Generic[_SpriteBehaviour]):
-    """Makers of behaviours by name; filled when the modules of this folder are imported."""
+class BehaviourRegistry(dict[str, _SpriteMaker[_SpriteBehaviour]], Generic[_SpriteBehaviour]):
+    """Makers of the behaviours of sprites, by the names that rows of sprite classes give.
 
-    def maker(
-        self, name: str
-    ) -> Callable[[Callable[[SpriteKind], _SpriteBehaviour]], Callable[[SpriteKind], _SpriteBehaviour]]:
+    Filled when the modules of this folder are imported.
+    """
+
+    def maker(self, name: str) -> Callable[[_SpriteMaker[_SpriteBehaviour]], _SpriteMaker[_SpriteBehaviour]]:
         """Register a function that makes the behaviour of a type.
-
-        Args:
-            name: the name of the behaviour, as rows of sprite classes write it.
 
         Raises:
             TypeError: another function has this name.
         """
-
-        def register(
-            maker: Callable[[SpriteKind], _SpriteBehaviour],
-        ) -> Callable[[SpriteKind], _SpriteBehaviour]:
-            if name in self:
-                raise TypeError(f"there are two behaviours {name!r}")
-            self[name] = maker
-            return maker
-
-        return register
+        return _registrar(self, name, f"there are two behaviours {name!r}")
 
     def plain(self, name: str) -> Callable[[_SpriteBehaviour], _SpriteBehaviour]:
         """Register a function that is the behaviour of all types.
-
-        Args:
-            name: the name of the behaviour, as rows of sprite classes write it.
 
         Raises:
             TypeError: another function has this name.

@@ -62,11 +62,7 @@ def add_ground_sensors(play: Play) -> None:
 
 
 def find_contacts(play: Play) -> None:
-    """Find the contacts at the very start, so that the first cycle need not search around every sprite.
-
-    Args:
-        play: before its first cycle.
-    """
+    """Find the contacts at the very start, so that the first cycle need not search around every sprite."""
     search_around(play, play.game.broad_phase_seekers)
     play.due = 0
     for firsts in play.agenda:
@@ -127,11 +123,7 @@ def search_around(play: Play, contacts: Contacts) -> None:  # noqa: C901, PLR091
 
 
 def add_contact(play: Play, sprite: Sprite, other: Sprite, contact: Contact) -> None:
-    """Put two sprites that touch on the agendas of their pairs.
-
-    Args:
-        contact: what they make due.
-    """
+    """Put two sprites that touch on the agendas of their pairs."""
     bits, as_first, as_second = contact
     play.due |= bits
     for index in as_first:
@@ -151,11 +143,7 @@ def search_crowds(play: Play) -> None:
 
 
 def touched_in(play: Play, sprite: Sprite, group: Sequence[Sprite]) -> list[Sprite]:
-    """Return the sprites of a group that touch a sprite.
-
-    Args:
-        group: others, all of one type and so of one size.
-    """
+    """Return the sprites of a group that touch a sprite."""
     left = sprite.x - group[0].w
     top = sprite.y - group[0].h
     right = sprite.x + sprite.w
@@ -209,11 +197,7 @@ def run_independent(play: Play, pair: Pair, rule: Rule) -> None:
 
 
 def run_rule(play: Play, pair: Pair, rule: Rule) -> None:
-    """Run an effect over all its first sprites, and for each over all that it touches.
-
-    Args:
-        pair: has the effect; its agenda grows while effects move and make sprites.
-    """
+    """Run an effect over all its first sprites, and for each over all that it touches."""
     agenda = play.agenda[pair.index]
     newborn = play.memory.next_id
     searches = not (pair.disjoint and rule.quiet)
@@ -284,12 +268,7 @@ def touching(play: Play, pair: Pair, first: Sprite, newborn: int) -> list[Sprite
 
 
 def still_touch(first: Sprite, second: Sprite) -> bool:
-    """Return whether two sprites still overlap, after another effect; detect the ground on the way.
-
-    Args:
-        first: the first sprite of a pair.
-        second: the second sprite of a pair.
-    """
+    """Return whether two sprites still overlap, after another effect; detect the ground on the way."""
     if first.kind.senses_ground:
         detect_ground(first, second)
     return overlaps(first, second.x, second.y, second.w, second.h)
@@ -298,11 +277,7 @@ def still_touch(first: Sprite, second: Sprite) -> bool:
 def sort_by_turn(
     sprites: Collection[Sprite], ranks: tuple[int | None, ...], *, several: bool
 ) -> list[Sprite]:
-    """Return sprites in the order of their types, and within a type of their birth.
-
-    Args:
-        several: there is more than one such type.
-    """
+    """Return sprites in the order of their types, and within a type of their birth."""
     if len(sprites) == 1:
         return list(sprites)
     ordered = sorted(sprites, key=_by_birth)
@@ -312,12 +287,7 @@ def sort_by_turn(
 
 
 def find_ground(play: Play, pair: Pair, first: Sprite) -> None:
-    """Let a sprite detect the ground among all solid sprites of a pair.
-
-    Args:
-        pair: has solid types.
-        first: the first sprite of the pair.
-    """
+    """Let a sprite detect the ground among all solid sprites of a pair."""
     for type_id in pair.ground_types:
         play.work.charge(len(play.groups[type_id]))
         for second in play.groups[type_id]:

@@ -14,15 +14,8 @@ from flagfall.tasks.vgdl.definition import (
 )
 from flagfall.tasks.vgdl.engine.behaviour import ACTS, MAKERS, UPDATES
 from flagfall.tasks.vgdl.engine.effects import continuous, killing, resources
-from flagfall.tasks.vgdl.engine.effects import killing as position
-from flagfall.tasks.vgdl.engine.effects import resources as spawning
-from flagfall.tasks.vgdl.engine.effects import resources as timed
 from flagfall.tasks.vgdl.engine.rules import compile_termination, find_barriers
 from flagfall.tasks.vgdl.engine.sprites import avatars, npcs, passive
-from flagfall.tasks.vgdl.engine.sprites import avatars as avatars_continuous
-from flagfall.tasks.vgdl.engine.sprites import npcs as path_chasers
-from flagfall.tasks.vgdl.engine.sprites import passive as producers
-from flagfall.tasks.vgdl.engine.sprites import passive as walkers
 from flagfall.tasks.vgdl.engine.sprites.passive import age_and_move, fly_on
 from flagfall.tasks.vgdl.engine.state.game import (
     Contact,
@@ -41,7 +34,7 @@ from flagfall.tasks.vgdl.language.schema import Changes, Needs
 from flagfall.tasks.vgdl.language.tables import EFFECTS, PASSIVE, SPRITE_CLASSES
 from flagfall.tasks.vgdl.language.values import NO_SCORE, NO_SCORE_MESSAGE, GameError
 
-EFFECT_MODULES = (continuous, killing, position, resources, spawning, timed)
+EFFECT_MODULES = (continuous, killing, resources)
 """Modules with behaviours: importing them has filled `MAKERS`."""
 
 if MAKERS.keys() != EFFECTS.keys():
@@ -106,7 +99,7 @@ def compile_effect(rule: EffectRule, game: Game) -> Effect:
 def _compile_scoring(rule: EffectRule, game: Game) -> Effect:
     """Do as `compile_effect`, but leave it to the caller to handle scores that are not integers."""
     schema = EFFECTS[rule.effect]
-    parameters: Any = rule.parameters
+    parameters = rule.parameters
     inner = None if rule.inner is None else _compile_inner(rule.inner, game)
     effect = MAKERS[rule.effect](EffectLine(parameters["scoreChange"], parameters, inner), game)
     counter = parameters["counter"]
@@ -128,12 +121,12 @@ def _compile_inner(rule: EffectRule, game: Game) -> Effect:
 
 def _lacking_sprites(rule: EffectRule) -> Effect:
     """Return an effect that logs that its sprites are missing; its score is added all the same."""
-    score: Any = rule.parameters["scoreChange"]
+    score: int = rule.parameters["scoreChange"]
     message = f"{rule.effect} lacks the sprites that it needs"
 
     def run(play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
         play.warn(message)
-        return int(score)
+        return score
 
     return run
 
@@ -161,7 +154,7 @@ def _with_counter(effect: Effect, counter: tuple[int, ...]) -> Effect:
     return run
 
 
-SPRITE_MODULES = (avatars, avatars_continuous, npcs, passive, path_chasers, producers, walkers)
+SPRITE_MODULES = (avatars, npcs, passive)
 """Modules with behaviours: importing them has filled `ACTS` and `UPDATES`."""
 
 for _row in SPRITE_CLASSES.values():
@@ -176,9 +169,6 @@ MAX_CELLS_A_SIDE: Final = 64
 
 def compile_kinds(definition: GameDefinition, side_effects: SideEffects) -> tuple[SpriteKind, ...]:
     """Return the traits of all types of a game.
-
-    Args:
-        side_effects: types whose sprites its effects can change.
 
     Raises:
         GameError: a sprite is too large.
@@ -202,16 +192,16 @@ def compile_kinds(definition: GameDefinition, side_effects: SideEffects) -> tupl
 
 def _check_size(definition: GameDefinition, sprite_type: SpriteType) -> None:
     """Reject sprites as large as levels."""
-    place = sprite_type.place or SourcePosition(definition.name, 1)
-    for key, value in sprite_type.parameters.items():
-        if key in {"wMult", "hMult"} and isinstance(value, int | float) and value > MAX_CELLS_A_SIDE:
-            raise GameError(
-                place, f"{key} of {sprite_type.name!r} is {value}; {MAX_CELLS_A_SIDE} is the most"
-            )
+    for key in ("wMult", "hMult"):
+        value: float = sprite_type.parameters.get(key, 1)
+        if value > MAX_CELLS_A_SIDE:
+            place = sprite_type.place or SourcePosition(definition.name, 1)
+            text = f"{key} of {sprite_type.name!r} is {value}; {MAX_CELLS_A_SIDE} is the most"
+            raise GameError(place, text)
 
 
 def _kind(definition: GameDefinition, sprite_type: SpriteType, turned: Collection[int]) -> SpriteKind:
-    parameters: Mapping[str, Any] = sprite_type.parameters
+    parameters = sprite_type.parameters
     row = SPRITE_CLASSES.get(sprite_type.kind or "")
     is_avatar = row is not None and row.is_avatar
     moves_passively = not (parameters.get("is_static", False) or parameters.get("only_active", False))
@@ -275,14 +265,8 @@ def compile_game(definition: GameDefinition) -> Game:
         GameError: a sprite is too large, or an effect cannot work in this game.
     """
     game = Game(definition, compile_kinds(definition, find_side_effects(definition)))
-    game.updates = sorted(
-        [
-            (kind.rank, kind.id, kind.update)
-            for kind in game.kinds
-            if kind.rank is not None and kind.update is not None
-        ],
-        key=lambda entry: entry[0],
-    )
+    updated = [(kind.rank, kind.id, kind.update) for kind in game.kinds]
+    game.updates = sorted((rank, type_id, run) for rank, type_id, run in updated if rank is not None and run)
     edge_effects: dict[int, list[Effect]] = {}
     for rule in definition.rules:
         _add_rule(game, rule, edge_effects)
@@ -301,7 +285,7 @@ def compile_game(definition: GameDefinition) -> Game:
 
 def _add_rule(game: Game, rule: EffectRule, edge_effects: dict[int, list[Effect]]) -> None:
     """Add a line of the InteractionSet to the tables."""
-    enabled = bool(rule.parameters["enabled"])
+    enabled: bool = rule.parameters["enabled"]
     effect = compile_effect(rule, game)
     if rule.context is EffectContext.TIME:
         _add_timer(game, rule, effect, enabled=enabled)
@@ -313,51 +297,37 @@ def _add_rule(game: Game, rule: EffectRule, edge_effects: dict[int, list[Effect]
         if enabled:
             effects.append(effect)
         return
-    repeat = rule.parameters["repeat"]
-    assert isinstance(repeat, int)
     schema = EFFECTS[rule.effect]
     batch = runs_in_batch(rule)
     for second in rule.seconds:
         pair = _pair(game, rule.first, second)
         if enabled and (not batch or schema.batch):
-            pair.rules += [_compiled(rule, effect, pair, batch=batch)] * repeat
+            pair.rules += [_compiled(rule, effect, pair, batch=batch)] * rule.parameters["repeat"]
 
 
 def _compiled(rule: EffectRule, effect: Effect, pair: Pair, *, batch: bool) -> Rule:
     quiet = EFFECTS[rule.effect].quiet
-    parameters = rule.parameters
-    return Rule(
-        name=rule.effect,
-        run=effect,
-        quiet=quiet,
-        batch=batch,
-        steps_back=rule.effect == "stepBack"
-        and not (batch or parameters["pixelPerfect"] or parameters["scoreChange"] or _counts(rule)),
-        independent=quiet and pair.disjoint and not batch and not pair.ground_sensors,
+    steps_back = rule.effect == "stepBack" and not (
+        batch
+        or any(rule.parameters["counter"])
+        or rule.parameters["pixelPerfect"]
+        or rule.parameters["scoreChange"]
     )
-
-
-def _counts(rule: EffectRule) -> bool:
-    """Return whether an effect adds to the game's counters."""
-    counter = rule.parameters["counter"]
-    assert isinstance(counter, tuple)
-    return any(counter)
+    independent = quiet and pair.disjoint and not batch and not pair.ground_sensors
+    return Rule(rule.effect, effect, quiet, batch, steps_back, independent)
 
 
 def _add_timer(game: Game, rule: EffectRule, effect: Effect, *, enabled: bool) -> None:
     parameters = rule.parameters
-    period = parameters["timer"]
-    score = parameters["scoreChange"]
-    assert isinstance(period, int)
-    assert isinstance(score, int)
+    period: int = parameters["timer"]
     game.timer_plans.append(
         TimerPlan(
             index=len(game.timer_plans),
             types=game.subtypes(rule.first),
             effect=effect,
-            score=score,
+            score=parameters["scoreChange"],
             period=period,
-            repeats=bool(parameters["repeating"]),
+            repeats=parameters["repeating"],
             first=period if parameters["nextExecution"] != -1 else -1,
             enabled=enabled,
         )

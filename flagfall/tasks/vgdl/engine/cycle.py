@@ -25,10 +25,6 @@ _SIDEWAYS: Final = 3
 def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory: PlayMemory) -> Play:
     """Return a play before its first cycle.
 
-    Args:
-        block_size: pixels a cell.
-        memory: the memory of an earlier play, or a new one.
-
     Raises:
         GameError: the level needs too much work.
     """
@@ -42,7 +38,8 @@ def begin(game: Game, level: LevelDefinition, seed: int, block_size: int, memory
     except WorkLimitExceeded as reason:
         text = f"too many or too large sprites in one place: {reason}"
         raise GameError(SourcePosition(level.name, 1), text) from None
-    play.avatar = _find_avatar(play)
+    groups = (play.groups[type_id] for type_id in game.avatar_types)
+    play.avatar = next((group[-1] for group in groups if group), None)
     if play.avatar is not None:
         play.idle.remove(play.avatar)
     play.paths = _find_paths(play)
@@ -62,13 +59,6 @@ def _populate(play: Play) -> None:
         else:
             play.add(type_id, column * play.block_size, row * play.block_size)
             has_avatar = has_avatar or is_avatar
-
-
-def _find_avatar(play: Play) -> Sprite | None:
-    for type_id in play.game.avatar_types:
-        if play.groups[type_id]:
-            return play.groups[type_id][-1]
-    return None
 
 
 def _find_paths(play: Play) -> PathFinder | None:
@@ -147,11 +137,7 @@ def begin_cycle(play: Play) -> None:
 
 
 def update(play: Play, action: str) -> None:
-    """Run the action of the avatar, then the updates of all types.
-
-    Args:
-        action: see `advance`.
-    """
+    """Run the action of the avatar, then the updates of all types."""
     avatar = play.avatar
     if avatar is not None and not avatar.disabled:
         kind = avatar.kind
@@ -235,7 +221,6 @@ def start(
     """Start a play.
 
     Args:
-        seed: the seed of the one generator of all its draws.
         block_size: pixels a cell, at least 1; `None` for the game's own, or the largest that fits the level
             into 800 pixels. It matters, because speeds are truncated to whole pixels; the learning track
             plays with 10.

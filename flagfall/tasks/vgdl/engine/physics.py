@@ -22,12 +22,7 @@ MOVED: Final = 2
 
 
 def place(play: Play, sprite: Sprite, x: int, y: int) -> None:
-    """Set the position of a sprite; nothing clips it.
-
-    Args:
-        x: new left, in pixels.
-        y: new top, in pixels.
-    """
+    """Set the position of a sprite, in pixels; nothing clips it."""
     sprite.x = x
     sprite.y = y
     play.moved.add(sprite)
@@ -102,11 +97,7 @@ MAX_SPEED: Final = 1e9
 
 
 def as_single(value: float) -> float:
-    """Return a number rounded to 32 bits, as the original stores a mass before it divides by it.
-
-    Args:
-        value: a number of 64 bits.
-    """
+    """Return a number rounded to 32 bits, as the original stores a mass before it divides by it."""
     number: float = unpack("f", pack("f", value))[0]
     return number
 
@@ -160,12 +151,7 @@ def accelerate(sprite: Sprite, dx: float, dy: float, speed: float) -> int:
 
 
 def detect_ground(sprite: Sprite, other: Sprite) -> None:
-    """Set `grounded` of a falling sprite that stands on another one.
-
-    Args:
-        sprite: may stand on something.
-        other: may be solid.
-    """
+    """Set `grounded` of a falling sprite that stands on another one."""
     if (
         not sprite.grounded
         and other.kind.parameters["solid"]

@@ -6,7 +6,9 @@ If nothing else can depend on the step, the sprite need not take it: `stride` on
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from flagfall.tasks.vgdl.definition import GameDefinition, TerminationRule
@@ -24,9 +26,6 @@ def find_barriers(game: Game) -> list[frozenset[int]]:
     The first effects on such a type, in the order in which pairs are run, step it back from these types, and
     their sprites never move. Nothing reads its position before: no timer, no edge effect, no chaser, and no
     effect on other sprites.
-
-    Args:
-        game: with its pairs, edges and timers.
     """
     definition = game.definition
     if game.timer_plans or any(rule.effect == "shieldFrom" for rule in definition.rules):
@@ -84,23 +83,13 @@ def check_edges(play: Play) -> None:
 
 
 def may_be_outside(sprite: Sprite, width: int, height: int) -> bool:
-    """Return whether the cells in which a sprite is entered extend beyond the screen.
-
-    Args:
-        width: the width of the screen, in pixels.
-        height: the height of the screen, in pixels.
-    """
+    """Return whether the cells in which a sprite is entered extend beyond the screen."""
     right = sprite.right + sprite.w
     return sprite.left < 0 or sprite.top < 0 or right > width or sprite.bottom + sprite.h > height
 
 
 def is_outside(sprite: Sprite, width: int, height: int) -> bool:
-    """Return whether any part of a sprite is beyond the screen; the border belongs to the screen.
-
-    Args:
-        width: the width of the screen, in pixels.
-        height: the height of the screen, in pixels.
-    """
+    """Return whether any part of a sprite is beyond the screen; the border belongs to the screen."""
     return sprite.x < 0 or sprite.y < 0 or sprite.x + sprite.w > width or sprite.y + sprite.h > height
 
 
@@ -139,11 +128,7 @@ def run_timers(play: Play) -> None:
 
 
 def run(play: Play, plan: TimerPlan) -> None:
-    """Run the effect of a timer, over the sprites that each type has when its turn comes.
-
-    Args:
-        plan: the plan of a timer that is due.
-    """
+    """Run the effect of a timer, over the sprites that each type has when its turn comes."""
     if plan.types is None:
         plan.effect(play, None, None)
         add_score(play, plan.score)
@@ -156,11 +141,7 @@ def run(play: Play, plan: TimerPlan) -> None:
 
 
 def add_score(play: Play, score: int) -> None:
-    """Add to the score, or log a message if a `scoreChange` was not an integer.
-
-    Args:
-        score: change, or `NO_SCORE`.
-    """
+    """Add to the score, or log a message if a `scoreChange` was not an integer."""
     if score == NO_SCORE:
         play.warn(NO_SCORE_MESSAGE)
     else:
@@ -180,18 +161,13 @@ def compile_termination(definition: GameDefinition, rule: TerminationRule) -> Te
     )
 
 
-def _sprite_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """`SpriteCounter`: at most `limit` sprites are left."""
+def _sprite_counter(
+    holds: Callable[[int, int], bool], definition: GameDefinition, parameters: Mapping[str, Any]
+) -> Test:
+    """`SpriteCounter`: at most `limit` sprites are left; `SpriteCounterMore`: at least as many are."""
     types = definition.types[parameters["stype"]].subtypes
     limit = parameters["limit"]
-    return lambda play: play.memory.can_end and play.count_alive(types) <= limit
-
-
-def _sprite_counter_more(definition: GameDefinition, parameters: Mapping[str, Any]) -> Test:
-    """`SpriteCounterMore`: at least `limit` sprites are present."""
-    types = definition.types[parameters["stype"]].subtypes
-    limit = parameters["limit"]
-    return lambda play: play.memory.can_end and play.count_alive(types) >= limit
+    return lambda play: play.memory.can_end and holds(play.count_alive(types), limit)
 
 
 def _sum_of(definition: GameDefinition, parameters: Mapping[str, Any]) -> Callable[[Play], int]:
@@ -239,8 +215,8 @@ def _stop_counter(definition: GameDefinition, parameters: Mapping[str, Any]) -> 
 
 
 _TESTS: Final[Mapping[str, TestMaker]] = {
-    "SpriteCounter": _sprite_counter,
-    "SpriteCounterMore": _sprite_counter_more,
+    "SpriteCounter": partial(_sprite_counter, operator.le),
+    "SpriteCounterMore": partial(_sprite_counter, operator.ge),
     "MultiSpriteCounter": _multi_sprite_counter,
     "MultiSpriteCounterSubTypes": _multi_sprite_counter_sub_types,
     "Timeout": _timeout,
@@ -255,11 +231,11 @@ if _TESTS.keys() != TERMINATIONS.keys():
 
 def winning(rule: TerminationRule) -> Test:
     """Return the test for a win when a termination ends the game; a `Timeout` may use the counters."""
-    parameters: Mapping[str, Any] = rule.parameters
+    parameters = rule.parameters
     if parameters["count_score"]:
         return lambda play: play.score != 0
     if rule.kind != "Timeout" or not parameters["use_counter"]:
-        wins = bool(parameters["win"])
+        wins: bool = parameters["win"]
         return lambda _: wins
     if parameters["compare"]:
         return lambda play: len(set(play.counters)) > 1

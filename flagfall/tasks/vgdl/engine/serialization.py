@@ -103,9 +103,6 @@ def load(game: Game, data: bytes) -> Play:
     ends: the work depends on the order of sprites in the cells of the grid and on what was looked up before,
     neither of which is stored.
 
-    Args:
-        data: result of `dump`.
-
     Raises:
         UsageError: `data` is not the result of `dump`, or belongs to another game.
     """

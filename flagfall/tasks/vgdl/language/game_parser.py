@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from flagfall.tasks.vgdl.definition import (
     AVATAR,
@@ -20,7 +20,6 @@ from flagfall.tasks.vgdl.definition import (
     EffectRule,
     GameDefinition,
     TerminationRule,
-    Value,
 )
 from flagfall.tasks.vgdl.language.line_tree import Line, Word, load_text, parse_lines, report_strays
 from flagfall.tasks.vgdl.language.schema import (
@@ -45,10 +44,6 @@ def read_interactions(block: Line, names: Names, notices: Notices) -> Iterator[E
 
     A line makes one rule, or two if `EOS` is among other sprites (`ghost EOS ghost`); both have the same
     `place`, and share the state of the effect.
-
-    Args:
-        block: the line `InteractionSet`.
-        notices: receives mistakes that the original ignores.
 
     Raises:
         UnknownNameError: an unknown effect or an undefined sprite.
@@ -115,9 +110,7 @@ class _LineParser:
             raise GameError(seconds[1].place, "TIME takes one sprite")
         target = seconds[0] if self._is_special(first, "TIME") else first
         rule = self._rule(EffectContext.TIME, self._id(target), (), TIMED)
-        timer = rule.parameters["timer"]
-        assert isinstance(timer, int)
-        if rule.parameters["repeating"] and timer < 1:
+        if rule.parameters["repeating"] and rule.parameters["timer"] < 1:
             raise GameError(self._line.place, "a repeating TIME effect needs timer=1 or more")
         return rule
 
@@ -159,12 +152,10 @@ class _LineParser:
             name, EffectContext.PAIR, first, (), values, frozenset(self._given), self._line.place
         )
 
-    def _values(self, name: str, known: Parameters) -> Mapping[str, Value]:
+    def _values(self, name: str, known: Parameters) -> Mapping[str, Any]:
         values = read_parameters(known, self._given, self._names, self._notices)
         require(Word(name, self._effect.place), known, self._given, values)
-        repeat = values["repeat"]
-        assert isinstance(repeat, int)
-        if repeat > MAX_REPEAT:
+        if values["repeat"] > MAX_REPEAT:
             raise GameError(self._given["repeat"].place, f"repeat must be at most {MAX_REPEAT}")
         return values
 
@@ -230,9 +221,7 @@ class _GameParser:
         self._blocks()
         if self._sprites is None:
             raise GameError(self._root.place, "no SpriteSet below this line")
-        square, counters = header["square_size"], header["no_counters"]
-        assert isinstance(square, int)
-        assert isinstance(counters, int)
+        square = header["square_size"]
         return GameDefinition(
             name=Path(self._file).stem,
             types=self._sprites.types,
@@ -242,7 +231,7 @@ class _GameParser:
             rules=tuple(self._rules),
             terminations=tuple(self._terminations),
             square_size=None if square == -1 else square,
-            counters=counters,
+            counters=header["no_counters"],
             unmapped=self._unmapped(self._sprites.names),
             obstacles=self._obstacles(self._sprites.names),
             notices=self._notices.all(),
@@ -261,7 +250,7 @@ class _GameParser:
                 warnings.warn(f"{unknown.place}: {text}", CutShortWarning, stacklevel=2)
                 return
 
-    def _header(self) -> Mapping[str, object]:
+    def _header(self) -> Mapping[str, Any]:
         first = self._root.first
         if first.text != "BasicGame":
             raise GameError.unknown(first.place, "game class", first.text, ["BasicGame"])
@@ -275,9 +264,8 @@ class _GameParser:
         values = read_parameters(_HEADER, given, Names(), self._notices)
         _within(given, values, "square_size", 1, MAX_SQUARE, -1)
         _within(given, values, "no_counters", 0, MAX_COUNTERS, 0)
-        players = values["no_players"]
-        if isinstance(players, int) and players > 1:
-            text = f"a game for {players} players: only games for one player can be played"
+        if values["no_players"] > 1:
+            text = f"a game for {values['no_players']} players: only games for one player can be played"
             raise GameError(given["no_players"].place, text)
         _within(given, values, "no_players", 1, 1, 1)
         return values
@@ -353,16 +341,12 @@ class _GameParser:
 
     def _obstacles(self, names: Names) -> tuple[int, ...] | None:
         word = by_key(self._root.words).get("obs")
-        if word is None:
-            return None
-        return names.ids_of(word.split()[1], word)
+        return None if word is None else names.ids_of(word.split()[1], word)
 
 
 def _within(
-    given: Mapping[str, Word], values: Mapping[str, object], key: str, least: int, most: int, free: int
+    given: Mapping[str, Word], values: Mapping[str, Any], key: str, least: int, most: int, free: int
 ) -> None:
     """Reject a number of the header that is out of bounds."""
-    value = values[key]
-    assert isinstance(value, int)
-    if value != free and not least <= value <= most:
+    if values[key] != free and not least <= values[key] <= most:
         raise GameError(given[key].place, f"{key} must be from {least} to {most}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, SourcePosition, SpriteType
+from flagfall.tasks.vgdl.definition import GameDefinition, LevelDefinition, SourcePosition
 from flagfall.tasks.vgdl.language.line_tree import load_text, numbered_lines
 from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES
 from flagfall.tasks.vgdl.language.values import GameError, Notices
@@ -56,7 +56,8 @@ def read_level(definition: GameDefinition, text: str, file: str = "level") -> Le
     for y, (_, row) in enumerate(rows):
         for x, character in enumerate(row[:width]):
             builder.add(character, x, y)
-    builder.finish()
+    if not builder.has_avatar:
+        raise GameError(SourcePosition(file, 1), "no avatar in this level")
     return LevelDefinition(
         name=Path(file).stem,
         width=width,
@@ -72,7 +73,7 @@ class _LevelBuilder:
     def __init__(self, definition: GameDefinition, file: str) -> None:
         self._definition = definition
         self._file = file
-        self._avatar_seen = False
+        self.has_avatar = False
         self._present: set[int] = set()
         self.sprites: list[tuple[int, int, int]] = []
         self.notices = Notices()
@@ -95,27 +96,14 @@ class _LevelBuilder:
         sprite_type = self._definition.types[type_id]
         if sprite_type.kind is None:
             raise GameError(where, f"{sprite_type.name!r} has no class, so no sprite can be made of it")
-        if self._is_taken(sprite_type):
+        above = (self._definition.types[type_id] for type_id in sprite_type.path)
+        if any(not self._present.isdisjoint(it.subtypes) for it in above if it.singleton):
             return
         if SPRITE_CLASSES[sprite_type.kind].is_avatar:
-            if self._avatar_seen:
+            if self.has_avatar:
                 self.notices.add(where, f"a second avatar ({sprite_type.name!r}); the first one stays")
-            self._avatar_seen = True
+            self.has_avatar = True
         self._present.add(type_id)
         if len(self.sprites) == MAX_PLACED:
             raise GameError(where, f"more than {MAX_PLACED} sprites")
         self.sprites.append((x, y, type_id))
-
-    def _is_taken(self, sprite_type: SpriteType) -> bool:
-        """Return whether the type, or one above it, is a singleton that has a sprite already."""
-        above = (self._definition.types[type_id] for type_id in sprite_type.path)
-        return any(not self._present.isdisjoint(it.subtypes) for it in above if it.singleton)
-
-    def finish(self) -> None:
-        """Check that there is an avatar.
-
-        Raises:
-            GameError: there is none.
-        """
-        if not self._avatar_seen:
-            raise GameError(SourcePosition(self._file, 1), "no avatar in this level")

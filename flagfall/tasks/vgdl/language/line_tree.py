@@ -71,7 +71,6 @@ class Line:
         words: at least one.
         indent: characters before the first word.
         depth: number of lines to which it belongs; 0 for the first line of the file.
-        below: lines that belong to it.
     """
 
     words: tuple[Word, ...]
@@ -130,9 +129,6 @@ def numbered_lines(text: str, file: str) -> Iterator[tuple[int, str]]:
 def parse_lines(text: str, file: str, notices: Notices) -> Line:
     """Return the first line of a text, with all others below it.
 
-    Args:
-        notices: receives mistakes that the original ignores.
-
     Raises:
         GameError: there is no line, or a limit is exceeded.
     """
@@ -167,11 +163,7 @@ def parse_lines(text: str, file: str, notices: Notices) -> Line:
 
 
 def report_strays(line: Line, notices: Notices) -> None:
-    """Report the lines below a line that can have none.
-
-    Args:
-        line: may have some.
-    """
+    """Report the lines below a line that can have none."""
     for stray in line.below:
         text = f"indented below {line}, which takes no lines; it is ignored"
         notices.add(stray.place, text, logged=False)

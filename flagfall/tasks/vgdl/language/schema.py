@@ -1,14 +1,14 @@
 """Rows of the language's tables: parameters and traits of sprites and effects, and the parser of `key=value`.
 
-Keys are the language's own (`stype`, `spawnorientation`). The tables are `sprite_schema.py` and
-`effect_schema.py`; this module defines the form of a row, and inheritance between sprite classes.
+Keys are the language's own (`stype`, `spawnorientation`). The tables are in `tables.py`; this module defines
+the form of a row, and inheritance between sprite classes.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -142,11 +142,7 @@ def number(default: float) -> Parameter:
 
 
 def switch(*, on: bool = False) -> Parameter:
-    """Return a parameter that is true or false.
-
-    Args:
-        on: its default.
-    """
+    """Return a parameter that is true or false."""
     return Parameter(ValueKind.BOOL, on)
 
 
@@ -155,61 +151,36 @@ def text(default: str = "") -> Parameter:
     return Parameter(ValueKind.TEXT, default)
 
 
-def flag() -> Parameter:
-    """Return a parameter whose text means true or false."""
-    return Parameter(ValueKind.FLAG, False)
+FLAG: Final = Parameter(ValueKind.FLAG, False)
+"""A text that means true or false."""
 
+SCORE: Final = Parameter(ValueKind.SCORE, 0)
+"""A change of the score."""
 
-def score() -> Parameter:
-    """Return a parameter for a change of the score."""
-    return Parameter(ValueKind.SCORE, 0)
+COUNTS: Final = Parameter(ValueKind.COUNTS, ())
+"""Numbers that are added to the game's counters."""
 
-
-def counts() -> Parameter:
-    """Return a parameter for numbers that are added to the game's counters."""
-    return Parameter(ValueKind.COUNTS, ())
+COLOUR: Final = Parameter(ValueKind.COLOUR, None)
+"""A colour; by default the renderer chooses."""
 
 
 def direction(name: str = "NONE") -> Parameter:
-    """Return a direction parameter.
-
-    Args:
-        name: the name of the default.
-    """
+    """Return a direction parameter."""
     return Parameter(ValueKind.DIRECTION, DIRECTIONS[name])
 
 
-def colour() -> Parameter:
-    """Return a colour parameter; by default the renderer chooses."""
-    return Parameter(ValueKind.COLOUR, None)
-
-
 def sprite(*, required: bool = False, makes: bool = False, makes_subtypes: bool = False) -> Parameter:
-    """Return a parameter that names a sprite type.
-
-    Args:
-        required: see `Parameter`.
-        makes: see `Parameter`.
-        makes_subtypes: see `Parameter`.
-    """
+    """Return a parameter that names a sprite type."""
     return Parameter(ValueKind.SPRITE, None, required, makes, makes_subtypes)
 
 
 def sprites(*, required: bool = False, makes: bool = False) -> Parameter:
-    """Return a parameter that names sprite types, with commas between.
-
-    Args:
-        required: see `Parameter`.
-        makes: see `Parameter`.
-    """
+    """Return a parameter that names sprite types, with commas between."""
     return Parameter(ValueKind.SPRITES, (), required, makes)
 
 
 def inherit(base: Parameters, overrides: Overrides) -> Parameters:
     """Return the parameters of a class below another.
-
-    Args:
-        overrides: new parameters, and new defaults.
 
     Raises:
         KeyError: a new default for a parameter that the base does not have.
@@ -242,9 +213,6 @@ class Names:
     def id(self, name: str, word: Word, *, makes: bool = False) -> int:
         """Return the type of a name.
 
-        Args:
-            makes: sprites of the type will be made.
-
         Raises:
             UnknownNameError: no type has this name.
             GameError: its type has no class.
@@ -258,9 +226,6 @@ class Names:
     def ids_of(self, text: str, word: Word, *, makes: bool = False) -> tuple[int, ...]:
         """Return the types of names with commas between.
 
-        Args:
-            makes: sprites of the types will be made.
-
         Raises:
             UnknownNameError: no type has one of these names.
             GameError: its type has no class.
@@ -270,7 +235,7 @@ class Names:
 
 def read_parameters(
     known: Parameters, given: Mapping[str, Word], names: Names, notices: Notices
-) -> dict[str, Value]:
+) -> dict[str, Any]:
     """Return the value of every parameter of a row: the converted one of the file if it fits, or the default.
 
     Args:
@@ -280,7 +245,7 @@ def read_parameters(
     Raises:
         GameError: an undefined sprite, or a number out of range.
     """
-    values = {key: parameter.default for key, parameter in known.items()}
+    values: dict[str, Any] = {key: parameter.default for key, parameter in known.items()}
     for key, word in given.items():
         if key in known:
             value = _value(known[key], key, word, names)
@@ -313,11 +278,6 @@ def _value(parameter: Parameter, key: str, word: Word, names: Names) -> Value:
 
 def require(what: Word, known: Parameters, given: Mapping[str, Word], values: Mapping[str, Value]) -> None:
     """Check that no required parameter is missing.
-
-    Args:
-        what: word that needs them.
-        given: words of the file, by key.
-        values: result of `read_parameters`.
 
     Raises:
         GameError: a required parameter is missing, or does not fit.

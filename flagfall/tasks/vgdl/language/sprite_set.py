@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from flagfall.tasks.vgdl.definition import AVATAR, WALL, SpriteType, Value
 from flagfall.tasks.vgdl.language.line_tree import Line, Word
-from flagfall.tasks.vgdl.language.schema import Names, SpriteClass, by_key, read_parameters, require
+from flagfall.tasks.vgdl.language.schema import Names, by_key, read_parameters, require
 from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES
 from flagfall.tasks.vgdl.language.values import COLOURS, DIRECTIONS, GameError, Notices
 
@@ -58,10 +58,6 @@ class _Node:
 def read_sprite_set(block: Line | None, notices: Notices) -> SpriteSet:
     """Parse the lines below `SpriteSet`.
 
-    Args:
-        block: the line `SpriteSet`.
-        notices: receives mistakes that the original ignores.
-
     Raises:
         GameError: an unknown class, an undefined sprite, or a limit is exceeded.
     """
@@ -77,8 +73,7 @@ def read_sprite_set(block: Line | None, notices: Notices) -> SpriteSet:
 
 def _limit(sprite_type: SpriteType) -> int:
     """Return the limit of a resource; as in the original, types of derived classes cannot be held."""
-    limit = sprite_type.parameters["limit"] if sprite_type.kind == "Resource" else 0
-    assert isinstance(limit, int)
+    limit: int = sprite_type.parameters["limit"] if sprite_type.kind == "Resource" else 0
     return limit
 
 
@@ -174,7 +169,7 @@ class _SpriteSetParser:
         if node is None:
             return _BUILT_IN[type_id]
         if node.kind is None:
-            values: dict[str, Value] = {}
+            values: dict[str, Any] = {}
             unknown: list[str] = []
         else:
             sprite_class = SPRITE_CLASSES[node.kind]
@@ -184,7 +179,10 @@ class _SpriteSetParser:
             unknown = [word.text for key, word in node.given.items() if key not in sprite_class.parameters]
             if node.is_leaf:
                 require(node.line.first, sprite_class.parameters, node.given, values)
-                self._report_unknown(node, sprite_class)
+                for key, word in node.given.items():
+                    if key not in sprite_class.parameters:
+                        text = f"{sprite_class.name} has no parameter {key!r}"
+                        self._notices.add(word.place, text, logged=False)
         return SpriteType(
             id=type_id,
             name=node.name,
@@ -197,26 +195,15 @@ class _SpriteSetParser:
             unknown=tuple(unknown),
         )
 
-    def _report_unknown(self, node: _Node, sprite_class: SpriteClass) -> None:
-        for key, word in node.given.items():
-            if key not in sprite_class.parameters:
-                self._notices.add(word.place, f"{sprite_class.name} has no parameter {key!r}", logged=False)
 
-
-def _normalized(values: dict[str, Value], node: _Node) -> dict[str, Value]:
+def _normalized(values: dict[str, Any], node: _Node) -> dict[str, Any]:
     """Return the parameters of a sprite with dependent ones adjusted."""
     for key in ("wMult", "hMult"):
-        size = values[key]
-        assert isinstance(size, float)
-        if size <= 0:
+        if values[key] <= 0:
             raise GameError(node.given[key].place, f"{key} must be above 0")
-    cooldown, health, most = values["cooldown"], values["healthPoints"], values["maxHealthPoints"]
-    assert isinstance(cooldown, int)
-    assert isinstance(health, int)
-    assert isinstance(most, int)
-    most = most or health
-    values["maxHealthPoints"], values["healthPoints"] = most, min(health, most)
-    values["cooldown"] = max(cooldown, 1)
+    most = values["maxHealthPoints"] = values["maxHealthPoints"] or values["healthPoints"]
+    values["healthPoints"] = min(values["healthPoints"], most)
+    values["cooldown"] = max(values["cooldown"], 1)
     if values["orientation"] != DIRECTIONS["NONE"]:
         values["is_oriented"] = True
     return values

@@ -14,6 +14,10 @@ from typing import Final
 
 from flagfall.tasks.vgdl.definition import Value
 from flagfall.tasks.vgdl.language.schema import (
+    COLOUR,
+    COUNTS,
+    FLAG,
+    SCORE,
     Changes,
     EffectSchema,
     Needs,
@@ -21,13 +25,9 @@ from flagfall.tasks.vgdl.language.schema import (
     Parameters,
     Schema,
     SpriteClass,
-    colour,
-    counts,
     direction,
-    flag,
     inherit,
     number,
-    score,
     sprite,
     sprites,
     switch,
@@ -49,8 +49,8 @@ _COMMON_OF_SPRITES: Final[Parameters] = {
     "portal": switch(),
     "is_stochastic": switch(),
     "rotateInPlace": switch(),
-    "hidden": flag(),
-    "invisible": flag(),
+    "hidden": FLAG,
+    "invisible": FLAG,
     "healthPoints": whole(0),
     "maxHealthPoints": whole(0),
     "limitHealthPoints": whole(1000),
@@ -67,7 +67,7 @@ _COMMON_OF_SPRITES: Final[Parameters] = {
     "singleton": switch(),
     "img": text(),
     "orientedImg": text(),
-    "color": colour(),
+    "color": COLOUR,
     "shrinkfactor": number(1.0),
     "autotiling": switch(),
     "randomtiling": number(-1.0),
@@ -174,26 +174,20 @@ _add_sprite("WalkerJumper", "Walker", "jumper", _LEAP, continuous=True, senses_g
 _CROSS: Final = ("LEFT", "RIGHT", "DOWN", "UP")
 _SHOOT: Final = ("USE", "LEFT", "RIGHT", "DOWN", "UP")
 _EVERY_WAY: Final = ("LEFT", "UP", "RIGHT", "DOWN", "USE")
-_FLAK: Final[Overrides] = {"stype": _MAKES, "ammo": sprite(), "minAmmo": whole(-1), "ammoCost": whole(1)}
+_SHOTS: Final[Overrides] = {"stype": _MAKES, "ammo": sprite(), "minAmmo": whole(-1), "ammoCost": whole(1)}
+_FLAK: Final[Overrides] = {**_SHOTS, **_rgb("GREEN")}
+_WALLS: Final[Overrides] = {"spawnBehind": sprite(makes=True)}
 _GUNS: Final[Overrides] = {"stype": _MAKE, "ammo": sprites()}
 _TURNS: Final[Overrides] = {**_RIGHT, "rotateInPlace": True, "draw_arrow": True}
 _add_sprite("MovingAvatar", "", "walk", {"speed": 1.0, **_rgb("WHITE")}, _CROSS)
 _add_sprite("HorizontalAvatar", "MovingAvatar", "walk", {}, ("LEFT", "RIGHT"))
 _add_sprite("VerticalAvatar", "MovingAvatar", "walk", {}, ("UP", "DOWN"))
 _add_sprite("NullAvatar", "HorizontalAvatar", "walk", {}, ("NIL",))
-_add_sprite(
-    "FlakAvatar", "HorizontalAvatar", "walk_and_drop", {**_FLAK, **_rgb("GREEN")}, ("USE", "LEFT", "RIGHT")
-)
+_add_sprite("FlakAvatar", "HorizontalAvatar", "walk_and_drop", _FLAK, ("USE", "LEFT", "RIGHT"))
 _add_sprite("OrientedAvatar", "MovingAvatar", "walk_and_turn", _TURNS, _CROSS)
 _add_sprite("MissileAvatar", "OrientedAvatar", "fly", {}, _CROSS)
 _add_sprite("OngoingAvatar", "OrientedAvatar", "keep_going", {}, _CROSS)
-_add_sprite(
-    "OngoingTurningAvatar",
-    "OrientedAvatar",
-    "keep_going_and_wall",
-    {"spawnBehind": sprite(makes=True)},
-    _CROSS,
-)
+_add_sprite("OngoingTurningAvatar", "OrientedAvatar", "keep_going_and_wall", _WALLS, _CROSS)
 _add_sprite("ShootAvatar", "OrientedAvatar", "walk_and_shoot", _GUNS, _SHOOT)
 _add_sprite("OngoingShootAvatar", "ShootAvatar", "keep_going_and_shoot", {}, _SHOOT)
 _add_sprite("ShootOnlyAvatar", "ShootAvatar", "shoot_every_way", {}, _EVERY_WAY)
@@ -219,17 +213,15 @@ _add_sprite("CarAvatar", "OrientedAvatar", "drive", {**_AIM, "facing": number(0.
 _add_sprite("LanderAvatar", "OrientedAvatar", "land", _FLY, _CROSS, continuous=True)
 
 
-# Effects and terminations: the original's, with their parameters, defaults and traits.
-#
-# A new effect is one row here, and a function under the same name in `flagfall.tasks.vgdl.engine.effects`; a
-# row without a function fails at import.
+# Effects and terminations. A new effect is one row here, and a function under the same name in
+# `flagfall.tasks.vgdl.engine.effects`; a row without a function fails at import.
 
 _COMMON_OF_EFFECTS: Final[Parameters] = {
-    "scoreChange": score(),
+    "scoreChange": SCORE,
     "prob": number(1.0),
     "repeat": whole(1),
-    "counter": counts(),
-    "counterElse": counts(),
+    "counter": COUNTS,
+    "counterElse": COUNTS,
     "enabled": switch(on=True),
     "inBatch": switch(),
 }
@@ -243,8 +235,16 @@ _OTHER: Final = sprite()
 _CHILDREN: Final = sprite(required=True, makes_subtypes=True)
 _NO_PARAMETERS: Final[Parameters] = {}
 _TO: Final[Parameters] = {"stype": _MADE, "killSecond": switch(), "forceOrientation": switch()}
+_ELSE: Final[Parameters] = {"stypeCount": _OTHER, "estype": sprite(makes=True)}
+_RANGE: Final[Parameters] = {"geq": whole(0), "leq": whole(10000)}
+_PRESENT: Final[Parameters] = {"subTypesNum": whole(-1), "limit": whole(0)}
+_SINGLETON: Final[Parameters] = {"stype": _MADE, "stype_other": _MADE, "takeOrientation": switch()}
+_IF_HELD: Final[Parameters] = {"killResource": switch(on=True), "heldResource": _OTHER, "value": whole(1)}
+_CHANGE: Final[Parameters] = {"resource": _OTHER, "value": whole(1), "killResource": switch()}
+_LOSS: Final[Parameters] = {"value": whole(1), "limit": whole(0), "scoreChangeIfKilled": SCORE}
 _HEALTH: Final[Parameters] = {"value": whole(1), "killSecond": switch()}
 _IF_HAS: Final[Parameters] = {"resource": _MUST, "limit": whole(0)}
+_IF_OTHER_HAS: Final[Parameters] = {"resource": _OTHER, "limit": whole(0), "subtract": switch()}
 _BESIDE: Final[Parameters] = {"stype": _MADE, "stepBack": switch()}
 _WALL: Final[Parameters] = {"friction": number(0.0)}
 _SPEED_LIMIT: Final[Parameters] = {"limspeed": number(1.0)}
@@ -290,13 +290,7 @@ _add_effect("killBoth", _BOTH, Changes.NOTHING, quiet=True)
 _add_effect("killAll", _ALONE, Changes.NOTHING, {"stype": _MUST}, quiet=True)
 _add_effect("killIfHasMore", _FIRST, Changes.NOTHING, _IF_HAS, quiet=True)
 _add_effect("killIfHasLess", _FIRST, Changes.NOTHING, _IF_HAS, quiet=True)
-_add_effect(
-    "killIfOtherHasMore",
-    _BOTH,
-    Changes.SECOND,
-    {"resource": _OTHER, "limit": whole(0), "subtract": switch()},
-    quiet=True,
-)
+_add_effect("killIfOtherHasMore", _BOTH, Changes.SECOND, _IF_OTHER_HAS, quiet=True)
 _add_effect("killIfFromAbove", _BOTH, Changes.NOTHING, quiet=True)
 _add_effect("killIfFrontal", _BOTH, Changes.NOTHING, quiet=True)
 _add_effect("killIfNotFrontal", _BOTH, Changes.NOTHING, quiet=True)
@@ -307,27 +301,10 @@ _add_effect("killIfNotUpright", _FIRST, Changes.NOTHING, quiet=True)
 
 # Transforming and spawning.
 _add_effect("transformTo", _FIRST, Changes.NOTHING, _TO)
-_add_effect(
-    "transformIfCount",
-    _BOTH,
-    Changes.NOTHING,
-    {
-        **_TO,
-        "stypeCount": _OTHER,
-        "geq": whole(0),
-        "leq": whole(10000),
-        "estype": sprite(makes=True),
-    },
-    counts_itself=True,
-)
+_add_effect("transformIfCount", _BOTH, Changes.NOTHING, {**_TO, **_ELSE, **_RANGE}, counts_itself=True)
 _add_effect("transformToAll", _ALONE, Changes.NOTHING, {**_TO, "stype": _MUST, "stypeTo": _MADE})
 _add_effect("transformToRandomChild", _FIRST, Changes.NOTHING, {**_TO, "stype": _CHILDREN})
-_add_effect(
-    "transformToSingleton",
-    _BOTH,
-    Changes.STYPE_ORIENTATION,
-    {"stype": _MADE, "stype_other": _MADE, "takeOrientation": switch()},
-)
+_add_effect("transformToSingleton", _BOTH, Changes.STYPE_ORIENTATION, _SINGLETON)
 _add_effect("cloneSprite", _FIRST, Changes.NOTHING)
 _add_effect("spawn", _FIRST, Changes.NOTHING, {"stype": _MADE})
 _add_effect("spawnIfHasMore", _FIRST, Changes.FIRST, {**_IF_HAS, "stype": _MADE, "spend": whole(0)})
@@ -337,44 +314,17 @@ _add_effect("spawnBelow", _BOTH, Changes.NOTHING, _BESIDE)
 _add_effect("spawnLeft", _BOTH, Changes.NOTHING, _BESIDE)
 _add_effect("spawnRight", _BOTH, Changes.NOTHING, _BESIDE)
 _add_effect("spawnBehind", _BOTH, Changes.NOTHING, {"stype": _MADE})
-_add_effect(
-    "spawnIfCounterSubTypes",
-    _FIRST,
-    Changes.NOTHING,
-    {
-        "stype": _MADE,
-        "estype": sprite(makes=True),
-        "stypeCount": _OTHER,
-        "subTypesNum": whole(-1),
-        "limit": whole(0),
-    },
-)
+_add_effect("spawnIfCounterSubTypes", _FIRST, Changes.NOTHING, {"stype": _MADE, **_ELSE, **_PRESENT})
 _add_effect("updateSpawnType", _BOTH, Changes.NOTHING, {"stype": _MADE, "spawnPoint": _MUST}, quiet=True)
 
 # Resources, health, speed, time.
 _add_effect("collectResource", _BOTH, Changes.SECOND, {"killResource": switch(on=True)}, quiet=True)
-_add_effect(
-    "collectResourceIfHeld",
-    _BOTH,
-    Changes.SECOND,
-    {"killResource": switch(on=True), "heldResource": _OTHER, "value": whole(1)},
-    quiet=True,
-)
-_add_effect(
-    "changeResource",
-    _BOTH,
-    Changes.FIRST,
-    {"resource": _OTHER, "value": whole(1), "killResource": switch()},
-    quiet=True,
-)
+_add_effect("collectResourceIfHeld", _BOTH, Changes.SECOND, _IF_HELD, quiet=True)
+_add_effect("changeResource", _BOTH, Changes.FIRST, _CHANGE, quiet=True)
 _add_effect("addHealthPoints", _FIRST, Changes.FIRST, _HEALTH, quiet=True)
 _add_effect("addHealthPointsToMax", _FIRST, Changes.FIRST, _HEALTH, quiet=True)
 _add_effect(
-    "subtractHealthPoints",
-    _FIRST,
-    Changes.FIRST | Changes.STYPE,
-    {"value": whole(1), "limit": whole(0), "stype": _OTHER, "scoreChangeIfKilled": score()},
-    quiet=True,
+    "subtractHealthPoints", _FIRST, Changes.FIRST | Changes.STYPE, {**_LOSS, "stype": _OTHER}, quiet=True
 )
 _add_effect("setSpeedForAll", _ALONE, _ALL_OF_STYPE, {"stype": _MUST, "value": number(0.0)}, quiet=True)
 _add_effect("increaseSpeedToAll", _ALONE, _ALL_OF_STYPE, {"stype": _MUST, "value": number(0.1)}, quiet=True)
@@ -391,7 +341,7 @@ _add_effect("bounceDirection", _BOTH, Changes.FIRST, {"maxBounceSpeed": number(0
 _add_effect("halfSpeed", _FIRST, Changes.FIRST, quiet=True)
 _add_effect("waterPhysics", _FIRST, Changes.FIRST, quiet=True)
 
-_END: Final[Parameters] = {"win": flag(), "limit": whole(0), "count_score": switch()}
+_END: Final[Parameters] = {"win": FLAG, "limit": whole(0), "count_score": switch()}
 _THREE: Final[Parameters] = {"stype1": _OTHER, "stype2": _OTHER, "stype3": _OTHER, "min": switch()}
 
 TERMINATIONS: Final[dict[str, Schema]] = {

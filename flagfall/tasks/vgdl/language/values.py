@@ -33,9 +33,6 @@ class GameError(UsageError):
 
     Args:
         text: the message without the position.
-
-    Attributes:
-        place, text: see the arguments.
     """
 
     def __init__(self, place: SourcePosition, text: str) -> None:
@@ -167,14 +164,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _FLOAT: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
 _INT_LIMIT: Final = 2**31
 
-_TAKES: Final[Mapping[ValueKind, frozenset[ValueKind]]] = {
-    ValueKind.INT: frozenset({ValueKind.INT}),
-    ValueKind.FLOAT: frozenset({ValueKind.INT, ValueKind.FLOAT}),
-    ValueKind.BOOL: frozenset({ValueKind.BOOL}),
-    ValueKind.DIRECTION: frozenset({ValueKind.DIRECTION}),
-    ValueKind.COLOUR: frozenset({ValueKind.COLOUR}),
-}
-_TEXT_ONLY: Final = frozenset({ValueKind.TEXT})
+_LITERALS: Final = {ValueKind.INT, ValueKind.FLOAT, ValueKind.BOOL, ValueKind.DIRECTION, ValueKind.COLOUR}
 
 
 def integer(text: str) -> int | None:
@@ -218,7 +208,8 @@ def fit(kind: ValueKind, key: str, text: str) -> Value:
         ValueError: a number out of range.
     """
     found, value = _literal(key, text)
-    if found not in _TAKES.get(kind, _TEXT_ONLY):
+    wanted = kind if kind in _LITERALS else ValueKind.TEXT
+    if found is not wanted and not (wanted is ValueKind.FLOAT and found is ValueKind.INT):
         return None
     if kind is ValueKind.FLOAT:
         assert isinstance(value, int | float)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.rendering.tile_set import Tile
+from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, Tile
 
 MAX_BYTES: Final = 8_000_000
 """Limit of the pictures that are kept from one painted tick to the next; 26,000 cells of 10 x 10 pixels."""
@@ -202,11 +197,7 @@ def as_lines(picture: NDArray[np.uint8], width: int | None = None) -> NDArray[An
 
 
 class Appearance(dict[tuple[int, int], Place]):
-    """Places of sprites of one type, size and direction by x and y, computed on first use.
-
-    Args:
-        key: type, width, height and direction.
-    """
+    """Places of sprites of one type, size and direction by x and y, computed on first use."""
 
     def __init__(self, pictures: CellPictures, key: _Key) -> None:
         super().__init__()

@@ -46,7 +46,6 @@ class Icon:
     """A drawing; see the top of this module.
 
     Attributes:
-        words: words in names of sprites.
         role: the role of a sprite class; empty for none.
         colour: the colour of sprites to which their game gives none.
         turns: it is turned to the direction of movement; all others stay upright.

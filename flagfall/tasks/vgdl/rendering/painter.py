@@ -9,26 +9,21 @@ same positions (`cell_pictures`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
 from flagfall.tasks.vgdl.engine.compiler import find_side_effects
+from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 from flagfall.tasks.vgdl.language.tables import PASSIVE, SPRITE_CLASSES
-from flagfall.tasks.vgdl.rendering.cell_pictures import CellPictures, as_lines
+from flagfall.tasks.vgdl.rendering.cell_pictures import Appearance, CellPictures, Place, as_lines
 from flagfall.tasks.vgdl.rendering.tile_set import BACKDROP, TileSet
 from flagfall.tasks.vgdl.views.cells import CellMembers, first_moment, per_game
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.engine.state.game import Game
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-    from flagfall.tasks.vgdl.rendering.cell_pictures import Appearance, Place
 
 MAX_KEPT_BYTES: Final = 600_000
 """Largest picture of a first moment that is kept; those of the largest public level have 517,500 bytes."""
@@ -58,8 +53,6 @@ class Painter:
 
     Args:
         play: at any tick; each play needs a painter of its own.
-        block: pixels a cell in the picture; by default the play's own.
-        tiles: tile set of the game, which painters can share.
 
     Raises:
         UsageError: the picture would be too large.

@@ -11,26 +11,20 @@ import stat
 import struct
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
 from flagfall.tasks.vgdl.language.tables import SPRITE_CLASSES
 from flagfall.tasks.vgdl.rendering.icons import Colour, Icon, load_icons, mixed
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.definition import GameDefinition, SpriteType
-
 
 BACKDROP: Final[Colour] = (30, 32, 42)
 """Colour of empty cells."""
@@ -61,17 +55,15 @@ class Drawing:
 
 
 def choose_drawing(sprite_type: SpriteType) -> Drawing:
-    """Return the drawing of a type.
-
-    Args:
-        sprite_type: a sprite type of a game.
-    """
+    """Return the drawing of a type."""
     role = _role(sprite_type)
     given = _given_colour(sprite_type)
     by_word, by_role = _icons_by_word(), {icon.role: icon for icon in load_icons().values()}
     if role == "avatar":
         return Drawing(by_role[role], given or by_role[role].colour)
-    called = [by_word[word] for text in _texts(sprite_type) for word in _words(text) if word in by_word]
+    image = str(sprite_type.parameters.get("img") or "").rpartition("/")[2]
+    words = _words(sprite_type.name) + _words(image)
+    called = [by_word[word] for word in words if word in by_word]
     special = [icon for icon in called if icon is not by_role["npc"]]
     if special or (called and role != "npc"):
         icon = (special or called)[0]
@@ -83,10 +75,6 @@ def choose_drawing(sprite_type: SpriteType) -> Drawing:
 @cache
 def _icons_by_word() -> dict[str, Icon]:
     return {word: icon for icon in load_icons().values() for word in icon.words}
-
-
-def _texts(sprite_type: SpriteType) -> tuple[str, str]:
-    return sprite_type.name, str(sprite_type.parameters.get("img") or "").rpartition("/")[2]
 
 
 def _role(sprite_type: SpriteType) -> str:
@@ -134,13 +122,7 @@ class TileSet:
         self._tiles: dict[tuple[int, int, int, tuple[int, int]], Tile] = {}
 
     def tile(self, type_id: int, width: int, height: int, facing: tuple[int, int] = (1, 0)) -> Tile:
-        """Return the tile of a type.
-
-        Args:
-            width: in pixels, at least 1.
-            height: in pixels, at least 1.
-            facing: unit vector of the direction in which it looks or flies.
-        """
+        """Return the tile of a type."""
         name = (type_id, width, height, facing)
         tile = self._tiles.get(name)
         if tile is None:
@@ -192,8 +174,6 @@ class Tile:
 
         Args:
             canvas: `[height, width, 3]`; is changed.
-            left: the x coordinate of its upper left corner.
-            top: the y coordinate of its upper left corner.
         """
         height, width = self.ink.shape[:2]
         skip_x, skip_y = max(0, -left), max(0, -top)
@@ -300,9 +280,6 @@ class SpriteTiles(TileSet):
     An image fills the sprite's rectangle times its `shrinkfactor`, centred and not smoothed. Of several
     images (`autotiling`, `randomtiling`, `frameRate`) the first is used; `orientedImg` has one for each
     direction.
-
-    Args:
-        folder: with the images.
 
     Raises:
         UsageError: the images are too large together, or one is invalid (see `SpriteFolder.image`).

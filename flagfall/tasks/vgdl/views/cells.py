@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache, wraps
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from flagfall.tasks.vgdl.definition import GameDefinition, Value
+from flagfall.tasks.vgdl.engine.state.game import Game
+from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.schema import Parameters
 from flagfall.tasks.vgdl.language.tables import EFFECTS, SPRITE_CLASSES
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from flagfall.tasks.vgdl.engine.state.game import Game
-    from flagfall.tasks.vgdl.engine.state.play import Play
-
 
 _Result = TypeVar("_Result")
 
@@ -96,11 +91,7 @@ class _ByY(dict[int, tuple[int, ...]]):
     """Cells by y, for the positions that extend over the same columns; computed on first use.
 
     Args:
-        columns: number of the first cell of each column.
-        height: the height of the grid, in cells.
-        block: pixels a cell.
         step: from the number of a cell to that below.
-        known: all cells of positions, as themselves.
     """
 
     def __init__(
@@ -142,9 +133,6 @@ def cells_at(width: int, height: int, block: int, *, by_rows: bool = False) -> C
     """Return the cells of sprites by their position, shared by all views of levels of the same size.
 
     Args:
-        width: the width of the grid, in cells.
-        height: the height of the grid, in cells.
-        block: pixels a cell.
         by_rows: cells are numbered row by row; otherwise column by column.
     """
     across, down = (1, width) if by_rows else (height, 1)
@@ -176,9 +164,6 @@ def _fetcher(numbers: Sequence[int]) -> Fetch:
     """Return a function that takes the values of some keys from a mapping, as a tuple.
 
     `operator.itemgetter` does this five times as fast as a loop, but not for less than two keys.
-
-    Args:
-        numbers: the keys.
     """
     if len(numbers) > 1:
         return itemgetter(*numbers)
@@ -214,11 +199,7 @@ class CellMembers:
         self.fetch: list[Fetch] = [_fetch_nothing] * cells
 
     def copy(self, order: Mapping[int, Any]) -> CellMembers:
-        """Return an independent copy; only after `finish`.
-
-        Args:
-            order: sort key by number, for the copy.
-        """
+        """Return an independent copy; only after `finish`."""
         new = CellMembers(0, order)
         new._numbers = self._numbers.copy()
         new.fetch = self.fetch.copy()
@@ -228,7 +209,6 @@ class CellMembers:
         """Move a sprite from some cells to others.
 
         Args:
-            number: of a sprite that has a sort key.
             new: all cells in which it will be.
         """
         members, fetch = self._numbers, self.fetch
@@ -310,11 +290,7 @@ class FirstMoment:
         self.parts: dict[Hashable, Any] = {}
 
     def matches(self, play: Play) -> bool:
-        """Return whether a play begins with equal sprites on a screen of the same size.
-
-        Args:
-            play: a play of the same game, before its first cycle.
-        """
+        """Return whether a play begins with equal sprites on a screen of the same size."""
         return self._size == (play.width, play.height, play.block_size) and all(
             (group if kind.fixed else list(map(_ATTRIBUTES, group))) == known
             for kind, group, known in zip(play.game.kinds, play.groups, self._groups, strict=True)

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import Final, TypedDict
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.tasks.vgdl.definition import GameDefinition
+from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.engine.state.sprite import Sprite
 from flagfall.tasks.vgdl.views.cells import cells_at, first_moment, visible_types
-from flagfall.tasks.vgdl.views.observer import Column
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from flagfall.tasks.vgdl.definition import GameDefinition
-    from flagfall.tasks.vgdl.engine.state.play import Play
-    from flagfall.tasks.vgdl.engine.state.sprite import Sprite
-    from flagfall.tasks.vgdl.views.observer import Cell, Grid, StateObservation
-
+from flagfall.tasks.vgdl.views.observer import Cell, Column, Grid, StateObservation
 
 AVATAR_FACTS: Final = ("x", "y", "orientation x", "orientation y", "speed", "alive", "health")
 """First facts of the avatar; x and y in cells, speed in cells a tick. The amount of each resource follows."""
@@ -55,10 +48,6 @@ class PlanesView:
     """Layout of the planes of one level, and conversion of states; unchanged columns are not converted again.
 
     `PlanesObserver` makes the same planes of a play without its states.
-
-    Args:
-        width: the width of its level, in cells.
-        height: the height of its level, in cells.
 
     Attributes:
         types: type of each plane; see `visible_types`.
@@ -127,7 +116,6 @@ class PlanesObserver:
 
     Args:
         play: at any tick; each play needs an observer of its own.
-        view: the layout of its planes, for this level.
     """
 
     def __init__(self, play: Play, view: PlanesView) -> None:
@@ -283,12 +271,7 @@ class TextView:
         return "\n".join([self._status(state), *self.board(state), self._legend()])
 
     def space(self, width: int, height: int) -> spaces.Text:
-        """Return the space of the texts of a level.
-
-        Args:
-            width: the width of the level, in cells.
-            height: the height of the level, in cells.
-        """
+        """Return the space of the texts of a level."""
         names = [self._types[number].name for number in self._characters]
         # A name is in the legend, and beside an amount of at most ten digits.
         longest = height * (width + 1) + sum(2 * len(name) + 16 for name in names) + _STATUS_CHARS

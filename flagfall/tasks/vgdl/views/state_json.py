@@ -110,7 +110,6 @@ class StateWriter:
         Args:
             phase: `INIT`, `ACT`, `END` or `ABORT`.
             tick: value of `gameTick`, if it is not the state's own.
-            is_validation: value of `isValidation`.
             image: text of `imageArray`, brackets included; empty for none.
         """
         self._follow_grid(state.observation_grid)
@@ -246,12 +245,7 @@ class _Facts:
         self._avatar_text = ""
 
     def write(self, state: StateObservation, phase: str, tick: int) -> str:
-        """Return the fields from `gameScore` to `avatarResources`.
-
-        Args:
-            phase: value of `phase`.
-            tick: value of `gameTick`.
-        """
+        """Return the fields from `gameScore` to `avatarResources`."""
         world = (
             state.game_winner,
             state.is_game_over,

@@ -1,4 +1,4 @@
-"""Effects that kill."""
+"""Effects that kill, move or turn sprites."""
 
 from __future__ import annotations
 

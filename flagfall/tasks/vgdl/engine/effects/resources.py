@@ -1,8 +1,12 @@
-"""Effects on resources, health, speed, shields and the score."""
+"""Effects on resources, health, speed, shields and the score; and those that transform, spawn, or wait."""
 
 from __future__ import annotations
 
-from flagfall.tasks.vgdl.definition import SourcePosition
+from collections.abc import Callable
+from functools import partial
+from operator import add
+
+from flagfall.tasks.vgdl.definition import DOWN, LEFT, RIGHT, UP, VECTORS, SourcePosition
 from flagfall.tasks.vgdl.engine.behaviour import effect, effect_maker
 from flagfall.tasks.vgdl.engine.state.game import Effect, EffectLine, Game, Timer, TimerPlan, schedule
 from flagfall.tasks.vgdl.engine.state.play import Play
@@ -106,41 +110,22 @@ def _subtract_health_points(line: EffectLine, play: Play, first: Sprite, _second
     return score_if_killed
 
 
-def _sprites_of_stype(line: EffectLine, play: Play) -> list[Sprite]:
-    """Return all sprites of a line's `stype`, and charge for them."""
+def _change_speeds(
+    changed: Callable[[float, float], float], line: EffectLine, play: Play, *_sprites: Sprite | None
+) -> int:
+    """Change the speed of all sprites of a type."""
     sprites = [
         sprite for type_id in play.game.subtypes(line.parameters["stype"]) for sprite in play.groups[type_id]
     ]
     play.work.charge(len(sprites))
-    return sprites
-
-
-@effect("setSpeedForAll")
-def _set_speed_for_all(line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None) -> int:
-    """Set the speed of all sprites of a type."""
-    for sprite in _sprites_of_stype(line, play):
-        sprite.speed = line.parameters["value"]
+    for sprite in sprites:
+        sprite.speed = changed(sprite.speed, line.parameters["value"])
     return line.score
 
 
-@effect("increaseSpeedToAll")
-def _increase_speed_to_all(
-    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
-) -> int:
-    """Increase the speed of all sprites of a type."""
-    for sprite in _sprites_of_stype(line, play):
-        sprite.speed += line.parameters["value"]
-    return line.score
-
-
-@effect("decreaseSpeedToAll")
-def _decrease_speed_to_all(
-    line: EffectLine, play: Play, _first: Sprite | None, _second: Sprite | None
-) -> int:
-    """Decrease the speed of all sprites of a type, to 0 at the least."""
-    for sprite in _sprites_of_stype(line, play):
-        sprite.speed = max(0.0, sprite.speed - line.parameters["value"])
-    return line.score
+effect("setSpeedForAll")(partial(_change_speeds, lambda _speed, value: value))
+effect("increaseSpeedToAll")(partial(_change_speeds, add))
+effect("decreaseSpeedToAll")(partial(_change_speeds, lambda speed, value: max(0.0, speed - value)))
 
 
 @effect("shieldFrom")
@@ -307,7 +292,9 @@ def _last_position(sprite: Sprite) -> tuple[int, int] | None:
     return sprite.last_x, sprite.last_y
 
 
-def _spawn_beside(line: EffectLine, play: Play, second: Sprite, dx: int, dy: int) -> int:
+def _spawn_beside(
+    dx: int, dy: int, line: EffectLine, play: Play, _first: Sprite | None, second: Sprite
+) -> int:
     """Make a sprite beside the second, or beside its last position, with probability `prob`; two draws."""
     if play.random.next_double() < line.parameters["prob"]:
         base = _last_position(second) if line.parameters["stepBack"] else (second.x, second.y)
@@ -317,28 +304,8 @@ def _spawn_beside(line: EffectLine, play: Play, second: Sprite, dx: int, dy: int
     return line.score
 
 
-@effect("spawnAbove")
-def _spawn_above(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, above the second sprite."""
-    return _spawn_beside(line, play, second, 0, -1)
-
-
-@effect("spawnBelow")
-def _spawn_below(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, below the second sprite."""
-    return _spawn_beside(line, play, second, 0, 1)
-
-
-@effect("spawnLeft")
-def _spawn_left(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, to the left of the second sprite."""
-    return _spawn_beside(line, play, second, -1, 0)
-
-
-@effect("spawnRight")
-def _spawn_right(line: EffectLine, play: Play, _first: Sprite, second: Sprite) -> int:
-    """Do as `spawn_beside`, to the right of the second sprite."""
-    return _spawn_beside(line, play, second, 1, 0)
+for _name, _way in (("spawnAbove", UP), ("spawnBelow", DOWN), ("spawnLeft", LEFT), ("spawnRight", RIGHT)):
+    effect(_name)(partial(_spawn_beside, *VECTORS[_way]))
 
 
 @effect("spawnBehind")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from math import atan2, cos, pi, sin, sqrt
 from typing import Final
 
@@ -14,6 +15,7 @@ from flagfall.tasks.vgdl.engine.state.play import Act, Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind, overlaps
 
 _NO_WAY: Final = (0, 0)
+_NO_WEAPON: Final = (None, None)
 
 
 @ACTS.plain("walk")
@@ -61,47 +63,49 @@ def _fly(play: Play, avatar: Sprite, _action: str) -> None:
     passive(play, avatar)
 
 
-def make_weapons(kind: SpriteKind) -> Callable[[Play, Sprite], None]:
-    """Return the effect of `USE` for the `ShootAvatar` family: fire the first weapon that has ammunition.
-
-    Args:
-        kind: the kind of avatars that have weapons.
-    """
+def _weapons(kind: SpriteKind) -> list[tuple[int, int | None]]:
+    """Return each weapon, and the resource that it needs as ammunition, if any."""
     weapons: Sequence[int] = kind.parameters["stype"]
-    ammo: Sequence[int] = kind.parameters["ammo"]
+    return list(zip_longest(weapons, kind.parameters["ammo"][: len(weapons)]))
+
+
+def _make_shoot(kind: SpriteKind, *, by_rotation: bool = False) -> Callable[[Play, Sprite], None]:
+    """Return the effect of `USE` for the `ShootAvatar` family: fire the first weapon that has ammunition."""
+    weapons = _weapons(kind)
 
     def shoot(play: Play, avatar: Sprite) -> None:
-        for at, weapon in enumerate(weapons):
-            needed = ammo[at] if at < len(ammo) else None
+        for weapon, needed in weapons:
             if needed is None or avatar.resource(needed) > 0:
-                shot = _fire(play, avatar, weapon)
-                if shot is not None and needed is not None:
-                    avatar.gain(needed, -1)
+                _fire(play, avatar, weapon, needed, by_rotation=by_rotation)
                 return
 
     return shoot
 
 
-def _fire(play: Play, avatar: Sprite, weapon: int) -> Sprite | None:
-    """Make a shot one sprite's length ahead, in the orientation of the avatar."""
-    ox, oy = avatar.ox, avatar.oy
-    length = sqrt(ox * ox + oy * oy)
-    if length not in {0, 1}:
-        ox /= length
-        oy /= length
+def _fire(play: Play, avatar: Sprite, weapon: int, needed: int | None, *, by_rotation: bool = False) -> None:
+    """Make a shot one sprite's length ahead, in the orientation of the avatar, for its ammunition."""
+    if by_rotation:
+        ox, oy = cos(avatar.rotation), sin(avatar.rotation)
+    else:
+        ox, oy = avatar.ox, avatar.oy
+        length = sqrt(ox * ox + oy * oy)
+        if length not in {0, 1}:
+            ox /= length
+            oy /= length
     shot = play.add(weapon, avatar.x + ox * avatar.w, avatar.y + oy * avatar.h)
     if shot is not None:
         if shot.oriented:
             shot.ox = ox
             shot.oy = oy
         play.mark_fired(shot)
-    return shot
+        if needed is not None:
+            avatar.gain(needed, -1)
 
 
 @ACTS.maker("walk_and_shoot")
 def _make_walk_and_shoot(kind: SpriteKind) -> Act:
     """`ShootAvatar`: fires on `USE` if it stands still."""
-    shoot = make_weapons(kind)
+    shoot = _make_shoot(kind)
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
         outcome = walk_and_turn(play, avatar, action)
@@ -114,7 +118,7 @@ def _make_walk_and_shoot(kind: SpriteKind) -> Act:
 @ACTS.maker("keep_going_and_shoot")
 def _make_keep_going_and_shoot(kind: SpriteKind) -> Act:
     """`OngoingShootAvatar`: an `OngoingAvatar` that fires on `USE`."""
-    shoot = make_weapons(kind)
+    shoot = _make_shoot(kind)
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
         _keep_going(play, avatar, action)
@@ -167,18 +171,12 @@ def _make_keep_going_and_wall(kind: SpriteKind) -> Act:
 @ACTS.maker("shoot_every_way")
 def _make_shoot_every_way(kind: SpriteKind) -> Act:
     """`ShootOnlyAvatar`: stands still; each of its actions fires one of its weapons, in order."""
-    weapons: Sequence[int] = kind.parameters["stype"]
-    ammo: Sequence[int] = kind.parameters["ammo"]
+    weapons = dict(zip(kind.actions, _weapons(kind), strict=False))
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
-        at = kind.actions.index(action) if action in kind.actions else len(weapons)
-        if at >= len(weapons):
-            return
-        needed = ammo[at] if at < len(ammo) else None
-        if needed is not None and avatar.resource(needed) <= 0:
-            return
-        if _fire(play, avatar, weapons[at]) is not None and needed is not None:
-            avatar.gain(needed, -1)
+        weapon, needed = weapons.get(action, _NO_WEAPON)
+        if weapon is not None and (needed is None or avatar.resource(needed) > 0):
+            _fire(play, avatar, weapon, needed)
 
     return take_action
 
@@ -241,8 +239,7 @@ def _drive(play: Play, avatar: Sprite, action: str) -> None:
 @ACTS.maker("fly_and_shoot")
 def _make_fly_and_shoot(kind: SpriteKind) -> Act:
     """`SpaceshipAvatar`: shoots in its direction; like the original, it tries each shot twice."""
-    weapons: Sequence[int] = kind.parameters["stype"]
-    ammo: Sequence[int] = kind.parameters["ammo"]
+    shoot = _make_shoot(kind, by_rotation=True)
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:
         _drift(play, avatar)
@@ -252,27 +249,13 @@ def _make_fly_and_shoot(kind: SpriteKind) -> Act:
         _aim(avatar, action)
         _thrust_along(play, avatar, action)
 
-    def shoot(play: Play, avatar: Sprite) -> None:
-        for at, weapon in enumerate(weapons):
-            needed = ammo[at] if at < len(ammo) else None
-            if needed is None or avatar.resource(needed) > 0:
-                dx, dy = cos(avatar.rotation), sin(avatar.rotation)
-                shot = play.add(weapon, avatar.x + dx * avatar.w, avatar.y + dy * avatar.h)
-                if shot is not None:
-                    if shot.oriented:
-                        shot.ox, shot.oy = dx, dy
-                    if needed is not None:
-                        avatar.gain(needed, -1)
-                    play.mark_fired(shot)
-                return
-
     return take_action
 
 
 @ACTS.maker("aim_and_shoot")
 def _make_aim_and_shoot(kind: SpriteKind) -> Act:
     """`AimedAvatar`: `UP` and `DOWN` turn it; like the original, it tries each shot twice."""
-    shoot = make_weapons(kind)
+    shoot = _make_shoot(kind)
     step: float = kind.parameters["angle_diff"]
 
     def take_action(play: Play, avatar: Sprite, action: str) -> None:

@@ -19,12 +19,7 @@ Direction: TypeAlias = tuple[float, float]
 
 
 def random_step(play: Play, sprite: Sprite, repeat: int) -> Direction:
-    """Return the last random direction, for `repeat` times; then a new one, by one draw.
-
-    Args:
-        sprite: remembers its last direction.
-        repeat: how often a direction is repeated.
-    """
+    """Return the last random direction, for `repeat` times; then a new one, by one draw."""
     if sprite.repeats < repeat:
         sprite.repeats += 1
         return sprite.last_direction_x, sprite.last_direction_y
@@ -104,11 +99,7 @@ def targets_of(play: Play, wanted: int) -> Sequence[Sprite]:
 
 
 def nearest(play: Play, sprite: Sprite, candidates: Sequence[Sprite]) -> list[Sprite]:
-    """Return the candidates at the smallest distance, in order.
-
-    Args:
-        sprite: from which distances are measured.
-    """
+    """Return the candidates at the smallest distance, in order."""
     if len(candidates) == 1:
         return [*candidates]
     if len(candidates) > LARGE_GROUP:
@@ -141,11 +132,7 @@ def _in_sight(sprite: Sprite, other: Sprite) -> bool:
 
 
 def _steps_towards(sprite: Sprite, target: Sprite, *, away: bool = False) -> Sequence[Direction]:
-    """Return the directions in which one pixel brings a sprite nearer to its target.
-
-    Args:
-        away: return those that bring it farther away.
-    """
+    """Return the directions in which one pixel brings a sprite nearer to its target."""
     x, y = sprite.x, sprite.y
     if not sprite.kind.continuous:
         dx = target.x - x
@@ -188,11 +175,7 @@ def _make_sighted_chaser(kind: SpriteKind) -> Update:
 
 
 def _make_chaser(kind: SpriteKind, find: Callable[[Play, Sprite, Sequence[Sprite]], list[Sprite]]) -> Update:
-    """Return the update of a chaser.
-
-    Args:
-        find: chooses the targets among sprites of the right type.
-    """
+    """Return the update of a chaser."""
     wanted = kind.parameters["stype"]
     farthest = kind.parameters["maxDistance"]
     away = kind.parameters["fleeing"]
@@ -238,7 +221,6 @@ def _approach(play: Play, sprites: Sequence[Sprite], target: Sprite, repeat: int
 
     Args:
         target: not one of them, unless it is alone.
-        repeat: how often a chaser that has arrived repeats a random direction.
     """
     take = play.random.take
     target_x, target_y = target.x, target.y
@@ -306,11 +288,7 @@ def _make_random_alternate_chaser(kind: SpriteKind) -> Update:
 
 
 def make_epsilon_random(kind: SpriteKind, otherwise: Update) -> Update:
-    """Return an update that makes a random step with probability `epsilon`.
-
-    Args:
-        otherwise: their update in all other ticks.
-    """
+    """Return an update that makes a random step with probability `epsilon`."""
     epsilon = kind.parameters["epsilon"]
 
     def step(play: Play, sprites: Sequence[Sprite]) -> None:

@@ -19,11 +19,7 @@ _SPREADS_AT: Final = 2
 
 
 def age(play: Play, sprite: Sprite) -> None:
-    """Move a sprite passively, and kill it when its time to live is over.
-
-    Args:
-        sprite: a sprite of any class.
-    """
+    """Move a sprite passively, and kill it when its time to live is over."""
     passive(play, sprite)
     if sprite.ttl >= 0:
         if sprite.ttl > 0:
@@ -180,7 +176,6 @@ class Spawner:
     """Common part of all producers.
 
     Attributes:
-        chance: probability to spawn in a tick.
         total: number of sprites after which a producer is gone; 0 for no limit.
         orientation: of what it spawns; (0, 0) for none.
         ages: a producer moves passively or burns out.

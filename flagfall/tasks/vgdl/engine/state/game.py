@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -10,9 +10,8 @@ import attrs
 from flagfall.tasks.vgdl.definition import GameDefinition
 from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
 
-# Bound on the work of one cycle, so that no game description can stall its host.
-#
-# The original has no such bound: a game that doubles its sprites with each effect hangs it.
+# The work of one cycle is bounded, so that no game description can stall its host. The original has no such
+# bound: a game that doubles its sprites with each effect hangs it.
 
 MAX_WORK: Final = 300_000
 """Sprites made, killed, examined or looped over in one cycle. The public games stay below 10,000."""
@@ -28,6 +27,7 @@ class WorkLimitExceeded(Exception):
     """A cycle needs too much work; the play ends."""
 
 
+@attrs.define(eq=False, repr=False)
 class WorkLimit:
     """The work of one play in the current cycle.
 
@@ -35,16 +35,10 @@ class WorkLimit:
         used: units of work so far, one a sprite.
     """
 
-    __slots__ = ("used",)
-
-    def __init__(self) -> None:
-        self.used: int = 0
+    used: int = 0
 
     def charge(self, work: int) -> None:
         """Add some work to the current cycle.
-
-        Args:
-            work: units, one a sprite.
 
         Raises:
             WorkLimitExceeded: the cycle has used more than `MAX_WORK`.
@@ -72,7 +66,6 @@ class EffectLine:
     """One line of the InteractionSet, as its effect reads it.
 
     Attributes:
-        score: its `scoreChange`.
         parameters: by key, converted; defaults filled in.
         inner: the effect that an `addTimer` runs later.
     """
@@ -106,7 +99,6 @@ class Pair:
     """Two types as the game names them, and their effects in order.
 
     Attributes:
-        index: position among the pairs.
         first, second: types as written.
         first_ranks: by type, its position among the first types; `None` for others.
         second_ranks: by type, its position among the second types; `None` for others.
@@ -114,7 +106,6 @@ class Pair:
         disjoint: no type is both first and second.
         ground_sensors: first types that detect whether they stand on something.
         ground_types: second types that are solid.
-        rules: the effects.
     """
 
     index: int
@@ -165,12 +156,10 @@ class TimerPlan:
     """Constant part of a timer.
 
     Attributes:
-        index: position among the game's plans.
         types: types over whose sprites it runs, in order; `None` if it runs once and without a sprite.
         effect: run for each sprite; its own change of the score is ignored.
         score: change of the score by each run.
         period: ticks between runs.
-        repeats: it is scheduled again after a run.
         first: tick of the first run, for a timer of the level.
     """
 
@@ -209,21 +198,16 @@ def schedule(timers: list[Timer], timer: Timer) -> None:
     timers.insert(at, timer)
 
 
-# State that outlives a play: the learning track reads a game once and plays level after level.
-#
-# The original keeps between levels whatever belongs to its parsed game and not to its level. All of it is
-# here, so a play with a new memory starts like the first one.
-
 MAX_MESSAGES: Final = 25
 """With more messages than these, the original ends the play."""
 
 
+@attrs.define(eq=False, repr=False)
 class PlayMemory:
-    """State carried over from play to play.
+    """State carried over from play to play: the learning track reads a game once and plays all its levels.
 
-    Args:
-        flags: number of flags that its effects use.
-        messages: log so far.
+    The original keeps between levels whatever belongs to its parsed game and not to its level. All of it is
+    here, so a play with a new memory starts like the first one.
 
     Attributes:
         next_id: number of the next sprite.
@@ -234,29 +218,17 @@ class PlayMemory:
         can_end: counters may end the game.
     """
 
-    __slots__ = ("can_end", "flags", "messages", "next_id", "pulls", "timers")
-
-    def __init__(self, plans: Iterable[TimerPlan], flags: int, messages: list[str]) -> None:
-        self.next_id: int = 0
-        self.timers: list[Timer] = []
-        for plan in plans:
-            if plan.types is not None:
-                schedule(self.timers, Timer(plan.first, plan))
-        self.flags: list[bool] = [True] * flags
-        self.pulls: dict[int, tuple[int, tuple[int, ...]]] = {}
-        self.messages: list[str] = messages
-        self.can_end: bool = True
+    messages: list[str]
+    flags: list[bool]
+    timers: list[Timer] = attrs.field(factory=list)
+    pulls: dict[int, tuple[int, tuple[int, ...]]] = attrs.field(factory=dict)
+    next_id: int = 0
+    can_end: bool = True
 
     def copy(self) -> PlayMemory:
         """Return an independent memory in the same state."""
-        new = PlayMemory.__new__(PlayMemory)
-        new.next_id = self.next_id
-        new.timers = self.timers.copy()
-        new.flags = self.flags.copy()
-        new.pulls = self.pulls.copy()
-        new.messages = self.messages.copy()
-        new.can_end = self.can_end
-        return new
+        own = self.messages.copy(), self.flags.copy(), self.timers.copy(), self.pulls.copy()
+        return PlayMemory(*own, self.next_id, self.can_end)
 
 
 @attrs.define(eq=False)
@@ -266,14 +238,10 @@ class Game:
     Constant once compiled, except for `openings`.
 
     Attributes:
-        definition: as read.
-        kinds: by type.
         updates: (rank, type, update) of all types that are updated, in order.
         pairs: pairs of types with effects, in order.
         edges: (types, effects) of each line about the screen's edge.
         watched_edges: by type, whether the edge has an effect on it.
-        timer_plans: the timers.
-        terminations: in file order.
         avatar_types: types among which a level's avatar is searched, in order.
         flags, pulls: number of flags and of pulling effects in a `PlayMemory`.
         ground_pairs: pairs with which sprites detect the ground.
@@ -329,4 +297,8 @@ class Game:
     def new_memory(self) -> PlayMemory:
         """Return the memory of a first play."""
         messages = [notice.text for notice in self.definition.notices if notice.logged]
-        return PlayMemory(self.timer_plans, self.flags, messages)
+        memory = PlayMemory(messages, [True] * self.flags)
+        for plan in self.timer_plans:
+            if plan.types is not None:
+                schedule(memory.timers, Timer(plan.first, plan))
+        return memory

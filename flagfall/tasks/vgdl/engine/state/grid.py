@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
+import attrs
+
 from flagfall.tasks.vgdl.engine.state.game import LARGE_GROUP, WorkLimit
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, overlaps
 
@@ -41,78 +43,53 @@ _MAX_SPOTS: Final = 10_000
 """Spots kept; a type that moves by whole cells needs one for each cell that it reaches."""
 
 
+@attrs.define(eq=False, repr=False)
 class Grid:
     """The grid of one play.
 
-    Args:
-        width: the width of the level, in cells.
-        height: the height of the level, in cells.
+    Attributes:
+        width, height: of the level, in cells.
         block_size: pixels a cell.
         layer_of: by type, the layer in which its sprites are entered.
         in_cells: by type, whether its sprites are entered in cells.
         in_rows: by type, whether its sprites are entered in rows.
         watched: by type, whether leaving the screen has an effect on its sprites.
         work: charged for large sprites.
-
-    Attributes:
-        width, height, block_size, layer_of, in_cells, in_rows, watched, work: see the arguments.
+        spots: by x, y and type, the cells of sprites on the screen; one table for all copies of a grid.
         size: the size of the screen, in pixels.
         layers: by layer, the sprites in each cell that has any.
         near_edge: watched sprites that may be partly outside of the screen.
-        spots: by x, y and type, the cells of sprites on the screen; one table for all copies of a grid.
     """
 
-    __slots__ = (
-        "block_size",
-        "height",
-        "in_cells",
-        "in_rows",
-        "layer_of",
-        "layers",
-        "near_edge",
-        "size",
-        "spots",
-        "watched",
-        "width",
-        "work",
-    )
+    width: int
+    height: int
+    block_size: int
+    layer_of: Sequence[int]
+    in_cells: Sequence[bool]
+    in_rows: Sequence[bool]
+    watched: Sequence[bool]
+    work: WorkLimit
+    spots: dict[tuple[int, int, int], _Spot] = attrs.field(factory=dict)
+    size: tuple[int, int] = attrs.field(init=False)
+    layers: list[Cells] = attrs.field(init=False)
+    near_edge: set[Sprite] = attrs.field(init=False)
 
-    def __init__(
-        self,
-        width: int,
-        height: int,
-        block_size: int,
-        layer_of: Sequence[int],
-        in_cells: Sequence[bool],
-        in_rows: Sequence[bool],
-        watched: Sequence[bool],
-        work: WorkLimit,
-    ) -> None:
-        self.width: int = width
-        self.height: int = height
-        self.size: tuple[int, int] = (width * block_size, height * block_size)
-        self.layer_of: Sequence[int] = layer_of
-        self.in_cells: Sequence[bool] = in_cells
-        self.in_rows: Sequence[bool] = in_rows
-        self.watched: Sequence[bool] = watched
-        self.work: WorkLimit = work
-        self.block_size: int = block_size
-        self.spots: dict[tuple[int, int, int], _Spot] = {}
+    def __attrs_post_init__(self) -> None:
+        self.size = (self.width * self.block_size, self.height * self.block_size)
         self.clear()
 
     def clear(self) -> None:
         """Remove all sprites."""
-        self.layers: list[Cells] = [{} for _ in range(max(self.layer_of, default=0) + 1)]
-        self.near_edge: set[Sprite] = set()
+        self.layers = [{} for _ in range(max(self.layer_of, default=0) + 1)]
+        self.near_edge = set()
 
     def copy(self, copies: Mapping[Sprite, Sprite], work: WorkLimit) -> Grid:
         """Return a grid for a copy of the play.
 
         Args:
             copies: by sprite, the one that takes its place; sprites that both plays share are left out.
-            work: the work of the new play.
         """
-        new = Grid.__new__(Grid)
+        new = Grid.__new__(Grid)  # without the initializer, as copies are made in large numbers
         new.width = self.width
         new.height = self.height
         new.size = self.size
@@ -133,9 +110,6 @@ class Grid:
 
     def enter(self, sprite: Sprite) -> None:
         """Enter a sprite at its position, remove it from other cells, and set its bounds of free movement.
-
-        Args:
-            sprite: new, or beyond its bounds.
 
         Raises:
             WorkLimitExceeded: it is too large to be entered again in this cycle.

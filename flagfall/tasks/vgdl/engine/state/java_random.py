@@ -33,12 +33,8 @@ _LEAP: Final = _leaps()
 class JavaRandom:
     """A generator.
 
-    Args:
-        seed: any integer.
-
     Attributes:
         state: its 48 bits.
-        draws: number of draws so far.
     """
 
     __slots__ = ("draws", "state")

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+import attrs
+
 from flagfall.tasks.vgdl.definition import NIL, LevelDefinition, SourcePosition
 from flagfall.tasks.vgdl.engine.state.game import MAX_MESSAGES, Game, PlayMemory, WorkLimit
 from flagfall.tasks.vgdl.engine.state.grid import Grid, PathFinder
@@ -33,27 +35,21 @@ PLAIN_FIELDS: Final = ("tick", "over", "winner", "score", "last_action", "popula
 _MOVABLE: Final = 6
 
 
+@attrs.define(eq=False, repr=False, weakref_slot=False)
 class Play:
     """State of one play of one level.
 
-    Args:
+    Attributes:
         block_size: pixels a cell.
         memory: the memory of an earlier play, or a new one.
-
-    Attributes:
-        game, level, block_size, random, memory: see the arguments.
         width, height: in cells.
         screen: (width, height) in pixels.
         tick: current cycle; -1 before the first.
-        over: the play has ended.
         winner: `NO_WINNER`, `WON` or `LOST`.
-        score: so far.
-        counters: the counters of the game.
         aborted: the avatar has chosen `ESCAPE`.
         avatar: sprite that is controlled; `None` once it has been removed.
         last_action: the last action of the avatar.
         groups: by type, its sprites in the order of birth.
-        population: number of sprites.
         templates: by type, a sprite to copy; `None` until the first is made.
         paths: path finder of the level; `None` if the game uses none.
         grid: spatial grid of the sprites.
@@ -63,7 +59,6 @@ class Play:
         born, died: sprites made and removed in the last cycle, in order.
         kills: sprites killed in this cycle, once for each kill.
         killed: sprites that are removed at the end of this cycle.
-        disabled: dead avatars.
         idle: sprites that are not updated: their last position stays, and they never rest.
         counted: something was born or has died since the terminations were last tested.
         scores_left: score at the time when a sprite stopped being the avatar, in this cycle.
@@ -71,107 +66,84 @@ class Play:
         shields: (first type, second type, effect) that are off for the rest of the tick.
         due: pairs that are to be run, as bits.
         agenda: by pair, the first sprites for which it is run, and the second ones that each may touch.
-        work: work of this cycle.
     """
 
-    __slots__ = (
-        "aborted",
-        "agenda",
-        "avatar",
-        "block_size",
-        "born",
-        "contacts",
-        "counted",
-        "counters",
-        "died",
-        "disabled",
-        "due",
-        "game",
-        "grid",
-        "groups",
-        "height",
-        "idle",
-        "killed",
-        "kills",
-        "last_action",
-        "level",
-        "memory",
-        "moved",
-        "over",
-        "paths",
-        "population",
-        "random",
-        "score",
-        "scores_left",
-        "screen",
-        "shields",
-        "templates",
-        "tick",
-        "touched",
-        "updating",
-        "width",
-        "winner",
-        "work",
-    )
+    game: Game
+    level: LevelDefinition
+    block_size: int
+    random: JavaRandom
+    memory: PlayMemory
+    width: int = attrs.field(init=False)
+    height: int = attrs.field(init=False)
+    screen: tuple[int, int] = attrs.field(init=False)
+    tick: int = -1
+    over: bool = False
+    winner: int = NO_WINNER
+    score: float = 0
+    counters: list[int] = attrs.field(init=False)
+    aborted: bool = False
+    avatar: Sprite | None = None
+    last_action: str = NIL
+    groups: list[list[Sprite]] = attrs.field(init=False)
+    population: int = 0
+    templates: list[Sprite | None] = attrs.field(init=False)
+    paths: PathFinder | None = None
+    grid: Grid = attrs.field(init=False)
+    moved: set[Sprite] = attrs.field(init=False)
+    touched: set[Sprite] = attrs.field(init=False)
+    contacts: set[Sprite] = attrs.field(init=False)
+    born: list[Sprite] = attrs.field(init=False)
+    died: list[Sprite] = attrs.field(init=False)
+    kills: list[Sprite] = attrs.field(init=False)
+    killed: set[Sprite] = attrs.field(init=False)
+    disabled: list[Sprite] = attrs.field(factory=list)
+    idle: list[Sprite] = attrs.field(factory=list)
+    counted: bool = True
+    scores_left: dict[Sprite, float] = attrs.field(init=False)
+    updating: int = attrs.field(init=False)
+    shields: set[tuple[int, int, str]] = attrs.field(init=False)
+    due: int = attrs.field(init=False)
+    agenda: list[dict[Sprite, set[Sprite]]] = attrs.field(init=False)
+    work: WorkLimit = attrs.field(factory=WorkLimit)
 
-    def __init__(
-        self, game: Game, level: LevelDefinition, block_size: int, random: JavaRandom, memory: PlayMemory
-    ) -> None:
-        self.game: Game = game
-        self.level: LevelDefinition = level
-        self.block_size: int = block_size
-        self.width: int = level.width
-        self.height: int = level.height
-        self.screen: tuple[int, int] = (level.width * block_size, level.height * block_size)
-        self.random: JavaRandom = random
-        self.memory: PlayMemory = memory
-        self.tick: int = -1
-        self.over: bool = False
-        self.winner: int = NO_WINNER
-        self.score: float = 0
-        self.counters: list[int] = [0] * game.definition.counters
-        self.aborted: bool = False
-        self.avatar: Sprite | None = None
-        self.last_action: str = NIL
-        self.population: int = 0
-        self.templates: list[Sprite | None] = [None] * len(game.kinds)
-        self.paths: PathFinder | None = None
-        self.work: WorkLimit = WorkLimit()
-        self.grid: Grid = Grid(
+    def __attrs_post_init__(self) -> None:
+        game, level, block = self.game, self.level, self.block_size
+        self.width, self.height = level.width, level.height
+        self.screen = (level.width * block, level.height * block)
+        self.counters = [0] * game.definition.counters
+        self.templates = [None] * len(game.kinds)
+        self.grid = Grid(
             level.width,
             level.height,
-            block_size,
+            block,
             game.broad_phase_layers,
             game.broad_phase_cells,
             game.broad_phase_rows,
             game.watched_edges,
             self.work,
         )
-        self.disabled: list[Sprite] = []
-        self.idle: list[Sprite] = []
-        self.counted: bool = True
         self.clear_sprites()
         self.clear_cycle()
 
     def clear_sprites(self) -> None:
         """Remove all sprites from groups, grid and collision detection."""
-        self.groups: list[list[Sprite]] = [[] for _ in self.game.kinds]
+        self.groups = [[] for _ in self.game.kinds]
         self.grid.clear()
-        self.moved: set[Sprite] = set()
-        self.touched: set[Sprite] = set()
-        self.contacts: set[Sprite] = set()
+        self.moved = set()
+        self.touched = set()
+        self.contacts = set()
 
     def clear_cycle(self) -> None:
         """Reset the state that belongs to one cycle."""
-        self.born: list[Sprite] = []
-        self.died: list[Sprite] = []
-        self.kills: list[Sprite] = []
-        self.killed: set[Sprite] = set()
-        self.scores_left: dict[Sprite, float] = {}
-        self.updating: int = UPDATES_OVER
-        self.shields: set[tuple[int, int, str]] = set()
-        self.due: int = 0
-        self.agenda: list[dict[Sprite, set[Sprite]]] = [defaultdict(set) for _ in self.game.pairs]
+        self.born = []
+        self.died = []
+        self.kills = []
+        self.killed = set()
+        self.scores_left = {}
+        self.updating = UPDATES_OVER
+        self.shields = set()
+        self.due = 0
+        self.agenda = [defaultdict(set) for _ in self.game.pairs]
         self.work.used = 0
 
     # Sprites.
@@ -224,9 +196,6 @@ class Play:
 
     def make_template(self, type_id: int) -> Sprite:
         """Build the sprite that all sprites of a type are copied from, and log the unknown keys of its line.
-
-        Args:
-            type_id: a type without a template.
 
         Raises:
             GameError: the type has no class.

@@ -71,11 +71,7 @@ class SpriteKind:
 
 
 def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
-    """Return the category of a sprite type: that of the first flag that is set.
-
-    Args:
-        parameters: the parameters of its class, converted.
-    """
+    """Return the category of a sprite type: that of the first flag that is set."""
     if is_avatar:
         return _AVATAR
     for flag, category in _BY_FLAG:
@@ -251,11 +247,7 @@ def build(kind: SpriteKind, block: int) -> Sprite:
 
 
 def overlaps(sprite: Sprite, x: int, y: int, w: int, h: int) -> bool:
-    """Return whether a rectangle and a sprite's share inner points; one without an area shares none.
-
-    Args:
-        x: left of the other, in pixels.
-    """
+    """Return whether a rectangle and a sprite's share inner points; one without an area shares none."""
     return (
         x < sprite.x + sprite.w
         and sprite.x < x + w
