@@ -83,7 +83,6 @@ def game_number(game: str, otherwise: int = 0) -> int:
     """Return the number of a game.
 
     Args:
-        game: its name or its file.
         otherwise: for a game that the original does not number.
     """
     name = Path(game).stem
@@ -102,9 +101,7 @@ class OriginalOutput:
     """Sink that writes the lines of one match.
 
     Args:
-        game: name or file of the game.
         write: called with each line, without its line feed; a call may have several lines.
-        place: number printed for a game that has none in the original.
         at_once: write each line when it is known; otherwise all of them when the match is over, so that lines
             of several matches do not mix.
     """
@@ -128,11 +125,7 @@ class OriginalOutput:
         self._disqualified = False
 
     def __call__(self, event: Event) -> None:
-        """Take an event; see `flagfall.kernel.dispatcher.Sink`.
-
-        Args:
-            event: any event of the match.
-        """
+        """Take an event; see `flagfall.kernel.dispatcher.Sink`."""
         if isinstance(event, MatchStarted):
             self._add(self._game)
         elif isinstance(event, SeatReady):

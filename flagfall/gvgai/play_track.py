@@ -92,12 +92,7 @@ async def play_track(
     """Play a whole track in the running event loop.
 
     Args:
-        setup: game and rules of the track.
         agent: see `track_player`.
-        host: where the agent runs.
-        isolation: isolation of an agent in a process.
-        name: name of the agent in tables.
-        seed: root seed of the match.
         stop: setting it ends the match before its next turn.
 
     Raises:
@@ -141,7 +136,6 @@ def track_player(
             all agents do.
         isolation: isolation of an agent in a process; by default that of agents in processes, and none for
             `program:`.
-        virtual: the match is played on the virtual clock.
 
     Raises:
         UsageError: there is no such agent or program, or no time would pass.

@@ -68,11 +68,7 @@ def action_word(action: object) -> str:
 
 
 def choice_word(answer: object) -> str:
-    """Return the choice of one of our agents as a keyword; `-1` if it chooses nothing.
-
-    Args:
-        answer: its answer to a result, any value.
-    """
+    """Return the choice of one of our agents as a keyword; `-1` if it chooses nothing."""
     word = str(answer)
     return word if word in _LEVELS or word in END_WORDS else _NO_LEVEL
 
@@ -147,11 +143,7 @@ class ServerProtocol:
         return b"%d#%s\n" % (self.number, payload.encode())
 
     def feed(self, data: bytes) -> None:
-        """Add input.
-
-        Args:
-            data: any part of the stream.
-        """
+        """Add input."""
         self._reader.feed(data)
 
     def next_answer(self) -> str | None:
@@ -207,11 +199,7 @@ class ClientProtocol:
         self._reader = LineReader(MAX_MESSAGE_BYTES)
 
     def feed(self, data: bytes) -> None:
-        """Add input.
-
-        Args:
-            data: any part of the stream.
-        """
+        """Add input."""
         self._reader.feed(data)
 
     def next_message(self) -> Message | None:
@@ -233,7 +221,6 @@ class ClientProtocol:
         """Return a reply as bytes.
 
         Args:
-            number: the number of the message that it answers.
             kind: kind of observation requested next.
         """
         return f"{number}#{answer}#{kind}\n".encode()

@@ -186,11 +186,7 @@ class StateLines:
         return self._writer.write(state, "INIT", tick=tick, is_validation=is_validation)
 
     def act(self, state: StateObservation, kind: str) -> str:
-        """Return the state before a tick.
-
-        Args:
-            kind: kind of observation that the client requests: `JSON`, `IMAGE` or `BOTH`.
-        """
+        """Return the state before a tick."""
         if kind == JSON:
             return self._writer.write(state, "ACT")
         picture = self._picture()

@@ -97,11 +97,7 @@ def check_scheduler(make_scheduler: MakeScheduler) -> None:
 
 
 def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
-    """Check that `next_task` returns tasks, then only `None`, and that any outcome may be reported.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that `next_task` returns tasks, then only `None`, and that any outcome may be reported."""
     scheduler = make_scheduler()
     scheduler.set_seed(0)
     for seed in range(4):
@@ -110,11 +106,7 @@ def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
 
 
 def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
-    """Check that seed and outcomes alone decide on the tasks, and no global random generator.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that seed and outcomes alone decide on the tasks, and no global random generator."""
     for seed in (0, 1, 2**63 - 1):
         chosen = []
         for noise in (1, 2):
@@ -129,11 +121,7 @@ def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
 
 
 def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
-    """Check that the first task comes before any report, and that a scheduler may be closed at once.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that the first task comes before any report, and that a scheduler may be closed at once."""
     make_scheduler().close()
     scheduler = make_scheduler()
     scheduler.set_seed(3)
@@ -143,11 +131,7 @@ def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
 
 
 def closes_what_it_gave(make_scheduler: MakeScheduler) -> None:
-    """Check that `close` closes every task that was returned, once.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that `close` closes every task that was returned, once."""
     scheduler = make_scheduler()
     scheduler.set_seed(0)
     closed: dict[int, int] = {}
@@ -305,8 +289,6 @@ def report_task(
 
     Args:
         make_task: see `check_task`, as for the other arguments.
-        steps: maximum number of steps of each episode.
-        remembers: leave out the rule against episodes that depend on earlier ones.
     """
     for rule in TASK_RULES:
         if remembers and rule is forgets_what_was_before:

@@ -97,9 +97,6 @@ class Budget:
 
         That is `limit`, except for a turn that is late with `late="nil"`: then `act_hard` is, and what is
         left of total and grace.
-
-        Returns:
-            Nanoseconds, 0 or more; `NEVER_NS` where there is no limit.
         """
         if phase == "act" and self.control.late == "nil":
             return min(_or_never(self.control.act_hard), self._left_ns())

@@ -26,11 +26,7 @@ from flagfall.tournament.records import (
 
 
 def misfit(plan: TournamentPlan, records: Records) -> str:
-    """Describe the first record that cannot be a result of one of the plan's matches; empty if all fit.
-
-    Args:
-        records: the records of matches that count, by id.
-    """
+    """Describe the first record that cannot be a result of one of the plan's matches; empty if all fit."""
     # The schedule computes a round from the records of earlier rounds, so each record is checked before the
     # schedule reads it.
     tasks = {task.name: task for task in plan.tasks}
@@ -119,9 +115,6 @@ _DECODER: Final = msgspec.msgpack.Decoder(Block)
 def encode_block(records: Sequence[MatchRecord]) -> bytes:
     """Return a block of matches.
 
-    Args:
-        records: matches that count.
-
     Raises:
         BlockError: a match has no place in a block.
     """
@@ -162,9 +155,6 @@ def encode_block(records: Sequence[MatchRecord]) -> bytes:
 
 def decode_block(data: object) -> Block:
     """Return a stored block.
-
-    Args:
-        data: from the database.
 
     Raises:
         BlockError: it is damaged.
@@ -224,11 +214,7 @@ class BlockWriter:
         self._off = False
 
     def add(self, records: Numbered) -> Callable[[], None]:
-        """Add records inside of a transaction; return a function to call when it is committed.
-
-        Args:
-            records: records that the transaction stores.
-        """
+        """Add records inside of a transaction; return a function to call when it is committed."""
         if self._off:
             return lambda: None
         if self._waiting is None:  # the first records of a run
@@ -256,11 +242,7 @@ class BlockWriter:
 
 
 def read_blocks(database: sqlite3.Connection, stored: Callable[[int], Numbered]) -> list[Block] | None:
-    """Return all matches that count in blocks; `None` if there are no blocks, or some are damaged.
-
-    Args:
-        stored: returns the records after a number, in order.
-    """
+    """Return all matches that count in blocks; `None` if there are no blocks, or some are damaged."""
     rows = database.execute("SELECT last, data FROM blocks ORDER BY last").fetchall()
     if not rows:
         return None
@@ -371,9 +353,6 @@ class _Calendar:
 
     All repeats have the same rounds. A row of the calendar is one meeting of one repeat.
 
-    Args:
-        plan: a plan with a fixed schedule.
-
     Attributes:
         task: of each row, the place of its task in the plan.
     """
@@ -396,9 +375,6 @@ class _Calendar:
         """Return the order of matches in the schedule, and the meeting and the row of each in that order.
 
         `None` if one of them is not in the schedule, or counts twice.
-
-        Args:
-            matches: an array of `flagfall.tournament.blocks.MATCH_ROW`.
         """
         if not self.task.size:
             return None
@@ -420,7 +396,6 @@ class _Calendar:
 
         Args:
             game: game of each match within its meeting.
-            row: row of each match.
         """
         if (results.seats != np.where(self._alone[row], 1, self._games[row])).any():
             return False

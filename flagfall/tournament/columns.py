@@ -38,8 +38,6 @@ class ResultColumns:
         first_seat: of each match, the place of its first seat; one more for the end.
         counters: of each match, by the names of `MATCH_COUNTERS`.
         agent: of each seat, the place of its agent in `agents`.
-        score: of each seat.
-        reward: of each seat.
         fell: of each seat, the place in `falls` or `NOT_DISQUALIFIED`.
         seat_counters: of each seat, by the names of `SEAT_COUNTERS`.
         thinking: distribution of turn times: rows of agent, whether the match has a time loss, bucket, count.
@@ -168,11 +166,7 @@ def thinking_rows(counts: Mapping[tuple[int, int, int], int]) -> Array:
 
 
 class _Codes:
-    """Numbers of names, from zero on.
-
-    Args:
-        names: the first names.
-    """
+    """Numbers of names, from zero on."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._codes: dict[str, int] = {name: code for code, name in enumerate(dict.fromkeys(names))}

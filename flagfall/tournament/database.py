@@ -56,11 +56,7 @@ class NotedSum:
 
 
 def noted_sums(records: Iterable[MatchRecord]) -> tuple[NotedSum, ...]:
-    """Return the sums of all agents, ordered by agent and name.
-
-    Args:
-        records: the records of the matches that count.
-    """
+    """Return the sums of all agents, ordered by agent and name."""
     sums: dict[tuple[str, str], tuple[float, int]] = {}
     for record in records:
         for seat in record.seats:
@@ -71,11 +67,7 @@ def noted_sums(records: Iterable[MatchRecord]) -> tuple[NotedSum, ...]:
 
 
 def put_noted(database: sqlite3.Connection, numbered: Iterable[tuple[int, MatchRecord]]) -> None:
-    """Store what the agents of matches noted, in the open transaction.
-
-    Args:
-        numbered: the records, each with its number.
-    """
+    """Store what the agents of matches noted, in the open transaction."""
     rows = [
         (number, place, name, total)
         for number, record in numbered
@@ -90,7 +82,6 @@ def read_noted(database: sqlite3.Connection, after: int, last: int) -> dict[tupl
 
     Args:
         after: number of the record before the first one.
-        last: number of the last record.
     """
     sums: dict[tuple[int, int], dict[Any, Any]] = {}
     for match, seat, name, total in database.execute(_READ, (after, last)):

@@ -36,19 +36,11 @@ class TimeHistogram:
         self.update(pairs)
 
     def add(self, spent_ns: int) -> None:
-        """Count one turn.
-
-        Args:
-            spent_ns: its time in nanoseconds, at least 0.
-        """
+        """Count one turn."""
         self._count(_bucket(spent_ns), 1)
 
     def add_all(self, spent_ns: Sequence[int]) -> None:
-        """Count turns; equal times, as on the virtual clock, together.
-
-        Args:
-            spent_ns: their times in nanoseconds.
-        """
+        """Count turns; equal times, as on the virtual clock, together."""
         if spent_ns and spent_ns.count(spent_ns[0]) == len(spent_ns):
             self._count(_bucket(spent_ns[0]), len(spent_ns))
             return
@@ -56,11 +48,7 @@ class TimeHistogram:
             self._count(_bucket(one_ns), count)
 
     def update(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Add the counts of another histogram.
-
-        Args:
-            pairs: as `pairs` returns them.
-        """
+        """Add the counts of another histogram."""
         for bucket, number in pairs:
             self._count(bucket, number)
 
@@ -98,11 +86,7 @@ def _bucket(spent_ns: int) -> int:
 
 
 def longest_ns(bucket: int) -> int:
-    """Return the longest time in a bucket, in nanoseconds.
-
-    Args:
-        bucket: as `TimeHistogram.pairs` returns them.
-    """
+    """Return the longest time in a bucket, in nanoseconds."""
     shift = max(0, (bucket >> _BITS) - 1)
     return ((bucket - (shift << _BITS) + 1) << shift) - 1
 
@@ -119,7 +103,6 @@ class MatchSpec:
         id: derived from the position in the schedule, such as `r3-m2-g1` (round, meeting, game). Unique, and
             valid as a file name.
         entrants: names of agents of the plan, in the order of the seats.
-        task: name of a task of the plan.
         seed: root seed of the match; matches that are compared share it.
         round: zero-based. A later round may depend on the results of earlier ones.
     """
@@ -148,15 +131,12 @@ class SeatRecord:
         fell: reason of the disqualification; `None` for a seat that was not disqualified, or only when all
             turns of the match were over (`flagfall.kernel.outcomes.SeatReport.lost_by`).
         turns: turns that were judged.
-        late: turns for which the agent was late.
         illegal: turns answered with an action outside the action space.
         absent: turns played for the seat after its disqualification.
         dropped: replies that answered no open turn.
         skipped: turns that the agent never took.
         think_ns: total time charged for turns.
-        think_p50_ns: median time of a turn.
         think_p99_ns: 99th percentile of the time of a turn.
-        think_max_ns: longest time of a turn.
         over_ns: total time beyond the limits; 0 if no turn was late.
         credit_ns: time credited for stalls of the host during its turns.
         start_ns: time until the agent was ready.
@@ -194,16 +174,13 @@ class MatchRecord:
     The fields but `seats` are columns of the database and of exported tables.
 
     Attributes:
-        id: id of its `MatchSpec`.
         attempt: one-based. Every void attempt is followed by another one with the same seed.
         status: a `void` attempt counts for nothing: a fault or a stall of the host affected it.
         why: reason that the attempt is void.
         reason: see `flagfall.events.MatchEnded`.
-        seats: in the order of the seats.
         solved: task instances that were solved, of those that count.
         tasks: task instances that count.
         elapsed_ns: time from the first event to the last.
-        stalls: stalls of the host during the match.
         journal: path of the journal, relative to the tournament's folder.
         game_score: sum of the game scores of the instances that count; 0 for tasks that report none.
         ticks: sum of the game ticks of the instances that count; 0 for tasks that report none.
@@ -254,9 +231,6 @@ def seat_scores(
 
     Args:
         measure: measure of the task, for a single seat.
-        fell: reason of the disqualification by seat, or `None`.
-        solved: task instances that were solved.
-        tasks: task instances that were played.
     """
     if len(rewards) == 1:
         if measure == "reward":
@@ -282,10 +256,6 @@ def compare_solo(first: MatchRecord, second: MatchRecord) -> tuple[float, float]
     """Return the points of two agents that played the same match alone: 1, 0.5 or 0 each.
 
     A disqualified agent loses, and both may lose.
-
-    Args:
-        first: record with one seat.
-        second: record with one seat.
     """
     (mine,), (theirs,) = first.seats, second.seats
     if mine.fell is not None or theirs.fell is not None:

@@ -51,11 +51,7 @@ class Placing:
 
 @attrs.frozen
 class TaskRanking:
-    """Places of all agents on one task, the best first.
-
-    Attributes:
-        placings: the placings of the agents that have played it.
-    """
+    """Places of all agents on one task, the best first."""
 
     task: str
     placings: tuple[Placing, ...]
@@ -66,9 +62,7 @@ class PointsRow:
     """One agent across all tasks.
 
     Attributes:
-        place: one-based; equal agents share one.
         places: its places, in the order of the tasks.
-        wins: sum over all tasks.
         disqualified: number of tasks on which it was disqualified.
     """
 
@@ -85,10 +79,6 @@ class TaskTotals:
     """Sums over the matches of one agent on one task.
 
     Attributes:
-        wins: task instances solved.
-        score: sum of the game scores.
-        ticks: sum of the game ticks.
-        games: task instances that count.
         disqualified: reason of its first disqualification; empty if there was none.
     """
 
@@ -101,11 +91,7 @@ class TaskTotals:
 
 
 def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
-    """Return the ranking on each task that has results, in the order of the plan.
-
-    Args:
-        played: matches that count.
-    """
+    """Return the ranking on each task that has results, in the order of the plan."""
     results: dict[tuple[str, str], list[tuple[MatchRecord, SeatRecord]]] = defaultdict(list)
     for spec, record in played:
         for seat in record.seats:
@@ -127,11 +113,7 @@ def _totals(pairs: Sequence[tuple[MatchRecord, SeatRecord]]) -> TaskTotals:
 def rank_totals(
     plan: TournamentPlan, totals: Mapping[tuple[str, str], TaskTotals]
 ) -> tuple[TaskRanking, ...]:
-    """Return the ranking on each task that has results, in the order of the plan.
-
-    Args:
-        totals: by the names of the task and the agent, of agents that have played the task.
-    """
+    """Return the ranking on each task that has results, in the order of the plan."""
     rankings = (
         TaskRanking(
             task.name,
@@ -177,11 +159,7 @@ def _unplaced(name: str, totals: TaskTotals, *, alone: bool) -> Placing:
 
 
 def total_points(names: Iterable[str], rankings: Iterable[TaskRanking]) -> tuple[PointsRow, ...]:
-    """Return all agents across all tasks, the best first.
-
-    Args:
-        rankings: from `rank_tasks`.
-    """
+    """Return all agents across all tasks, the best first."""
     placings = _placings_by_agent(names, rankings)
     return tuple(
         PointsRow(
@@ -197,11 +175,7 @@ def total_points(names: Iterable[str], rankings: Iterable[TaskRanking]) -> tuple
 
 
 def rank_key(names: Iterable[str], rankings: Iterable[TaskRanking]) -> dict[str, tuple[int, ...]]:
-    """Return, by agent, its points followed by its number of first places, second places and so on.
-
-    Args:
-        rankings: from `rank_tasks`.
-    """
+    """Return, by agent, its points followed by its number of first places, second places and so on."""
     placings = _placings_by_agent(names, rankings)
     return {agent: _countback(mine) for agent, mine in placings.items()}
 

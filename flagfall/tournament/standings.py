@@ -38,14 +38,9 @@ class Standings:
     """Standings of a tournament.
 
     Attributes:
-        rows: the agents, the best first.
         timeless: the same without matches in which an agent was disqualified by the clock; empty if there are
             none.
-        tasks: by task, in the order of the plan.
-        sprt: state of the sequential test; `None` if the plan has none.
         over: no match is left to play.
-        noted: sums of the numbers that agents noted on their turns.
-        notes: remarks for readers of the tables.
         drawn: key of the column whose intervals pages draw; no part of `as_data`.
     """
 
@@ -72,7 +67,6 @@ def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int 
     """Return the standings of a tournament.
 
     Args:
-        records: the records of the matches that count.
         resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
     order = schedule(plan)
@@ -145,11 +139,7 @@ class StoredResults:
     noted: tuple[NotedSum, ...]
 
     def standings(self, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
-        """Return the standings.
-
-        Args:
-            resamples: see `flagfall.tournament.standings.compute_standings`.
-        """
+        """Return the standings."""
         return standings_of(
             plan,
             self.columns,
@@ -187,9 +177,6 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
 def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
     """Return the standings of a stored tournament, whose records are checked against the plan.
 
-    Args:
-        resamples: see `flagfall.tournament.standings.compute_standings`.
-
     Raises:
         DamagedStore: a record cannot be read, or is not a match of the plan.
     """
@@ -223,11 +210,7 @@ def _flat(row: AgentRow) -> ExportRow:
 
 
 def match_rows(records: Iterable[MatchRecord]) -> list[ExportRow]:
-    """Return a row for each seat of each match, and a single one for a void match without seats.
-
-    Args:
-        records: all of them, including void attempts.
-    """
+    """Return a row for each seat of each match, and a single one for a void match without seats."""
     rows = []
     for record in records:
         match = {name: getattr(record, name) for name in _MATCH}
@@ -287,7 +270,6 @@ def export(rows: Sequence[ExportRow], form: str) -> bytes:
 
     Args:
         rows: all with the same columns.
-        form: a key of `FILE_FORMATS`.
 
     Raises:
         UsageError: a library that it needs is not installed.

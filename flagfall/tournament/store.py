@@ -89,9 +89,7 @@ class StoredPlan:
     """The plan of a stored tournament.
 
     Attributes:
-        text: content of the plan file.
         folder: folder in which its relative paths start.
-        seed: root of all random choices.
         facts: see `plan_facts`.
     """
 
@@ -191,9 +189,6 @@ class Store:
     def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
         """Return a plan as the tournament began with it; see `flagfall.tournament.plan.fingerprint`.
 
-        Args:
-            plan: to resume with.
-
         Raises:
             UsageError: it is another one; the message lists the changes.
         """
@@ -213,9 +208,6 @@ class Store:
 
     def put(self, *records: MatchRecord) -> None:
         """Store the results of matches in one transaction, all or none of them.
-
-        Args:
-            records: the records of attempts, void or not.
 
         Raises:
             HostFault: the database cannot be written, for example on a full disk.
@@ -274,7 +266,6 @@ class Store:
 
         Args:
             number: number of the other record; 0 for the first ones.
-            most: the most records that are returned.
 
         Raises:
             DamagedStore: a record cannot be read.
@@ -384,9 +375,6 @@ class Store:
 
     def check(self, plan: TournamentPlan, records: Mapping[str, MatchRecord]) -> None:
         """Check records against a plan.
-
-        Args:
-            records: the records of matches that count, by id.
 
         Raises:
             DamagedStore: a record is not a match of the plan.

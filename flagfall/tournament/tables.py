@@ -89,7 +89,6 @@ class AgentRow:
 
     Attributes:
         place: one-based; equal agents share one.
-        values: by the keys of `COLUMNS`.
     """
 
     place: int = 0
@@ -112,7 +111,6 @@ class AgentTable:
     """All agents over some matches. What columns share is computed once, where it is needed.
 
     Args:
-        resamples: resamples for the intervals of scores.
         points: the points of the format or the scoring.
 
     Attributes:

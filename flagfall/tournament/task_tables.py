@@ -42,11 +42,7 @@ def _by_task_and_agent(plan: TournamentPlan, results: ResultColumns) -> Groups:
 
 
 def task_totals(plan: TournamentPlan, results: ResultColumns) -> dict[tuple[str, str], TaskTotals]:
-    """Return the totals of each agent on each task that it has played, by the names of task and agent.
-
-    Args:
-        results: the matches that count.
-    """
+    """Return the totals of each agent on each task that it has played, by the names of task and agent."""
     seats, match = _by_task_and_agent(plan, results), results.match_of_seat
     size = len(results.agents)
     keys = results.task[match] * size + results.agent
@@ -69,12 +65,7 @@ def task_totals(plan: TournamentPlan, results: ResultColumns) -> dict[tuple[str,
 
 
 def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> Iterable[TaskRow]:
-    """Yield the rows, in the order of the plan.
-
-    Args:
-        results: the matches that count.
-        resamples: resamples for the intervals of scores.
-    """
+    """Yield the rows, in the order of the plan."""
     size = len(results.agents)
     seats, match = _by_task_and_agent(plan, results), results.match_of_seat
     solved, tasks = (seats.sums(results.counters[name][match]) for name in ("solved", "tasks"))

@@ -59,7 +59,6 @@ class ClientNetwork:
 
     Attributes:
         kind: see `flagfall.gvgai.clients.launcher`.
-        port: port that the client connects to.
         listener: listening socket; `None` until the launcher has sent it, if the launcher makes it.
     """
 

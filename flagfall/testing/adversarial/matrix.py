@@ -221,7 +221,6 @@ def matrix_rows(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> I
     """Yield every row at each of the places where it applies.
 
     Args:
-        places: where the agents run.
         only: texts; a row counts if its name, or what it does, contains one of them. Without any, all count.
     """
     for row in ROWS:
@@ -403,7 +402,6 @@ class _Left:
     Attributes:
         processes: those that have the mark.
         files: temporary files and control groups of agents.
-        descriptors: number of descriptors of this process.
     """
 
     processes: frozenset[str]
@@ -453,14 +451,6 @@ async def _what_is_left(before: _Left) -> str:
 
 
 def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
-    """Play rows one after another, each in an event loop of its own.
-
-    Args:
-        places: where the agents run.
-        only: see `matrix_rows`.
-
-    Yields:
-        The outcome of each row.
-    """
+    """Play rows one after another, each in an event loop of its own."""
     for row, place in matrix_rows(places, only):
         yield trio.run(partial(run_row, row, place))

@@ -70,11 +70,7 @@ class Swiss:
         return {agent.name: (table.score(agent.name), table.buchholz(agent.name)) for agent in plan.agents}
 
     def table(self, plan: TournamentPlan, records: Records) -> SwissTable:
-        """Return the table after the complete rounds.
-
-        Args:
-            records: results so far.
-        """
+        """Return the table after the complete rounds."""
         table = _table(plan)
         for spec in self._schedule(plan, records, table):
             if spec is None:
@@ -128,12 +124,7 @@ class SwissTable:
         self.byes: Counter[str] = Counter()
 
     def add(self, agents: tuple[str, str], points: tuple[float, float]) -> None:
-        """Add an encounter: the agent with more points from its matches has won.
-
-        Args:
-            agents: the two that met.
-            points: what each of them scored.
-        """
+        """Add an encounter: the agent with more points from its matches has won."""
         one, other = agents
         self.met[one][other] += 1
         self.met[other][one] += 1
@@ -143,20 +134,12 @@ class SwissTable:
             self.points[agent] += half
 
     def add_bye(self, agent: str) -> None:
-        """Add a bye, which is worth a point.
-
-        Args:
-            agent: that had no opponent.
-        """
+        """Add a bye, which is worth a point."""
         self.byes[agent] += 1
         self.points[agent] += 2
 
     def buchholz(self, agent: str) -> float:
-        """Return the sum of the points of all opponents.
-
-        Args:
-            agent: whose opponents.
-        """
+        """Return the sum of the points of all opponents."""
         return sum(times * self.points[other] / 2 for other, times in self.met[agent].items())
 
     def score(self, agent: str) -> float:
@@ -168,11 +151,7 @@ class SwissTable:
         return sorted(self._agents, key=lambda agent: (-self.points[agent], -self.buchholz(agent)))
 
     def pair(self, withdrawn: frozenset[str] = frozenset()) -> tuple[list[tuple[str, str]], str | None]:
-        """Return the pairs of the next round, and the agent with a bye or `None`.
-
-        Args:
-            withdrawn: agents that are not paired any more.
-        """
+        """Return the pairs of the next round, and the agent with a bye or `None`."""
         present = [agent for agent in self.ranking() if agent not in withdrawn]
         if len(present) < PAIR:
             return [], None
@@ -279,7 +258,6 @@ class Bracket:
 
     Args:
         records: results so far; `advance` reads them again.
-        replays: see `Knockout`.
 
     Attributes:
         matches: matches of the encounters whose agents are known, round by round; those that `advance` adds

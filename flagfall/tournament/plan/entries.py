@@ -143,8 +143,6 @@ def read_agents(
     """Return all valid agents.
 
     Args:
-        defaults: settings of the plan that apply to all agents.
-        folder: folder in which relative paths start.
         problems: collects the problems of the others.
     """
     made: dict[str, PlannedAgent] = {}
@@ -232,8 +230,6 @@ def read_tasks(
     """Return all valid tasks.
 
     Args:
-        defaults: settings of the plan that apply to all tasks.
-        folder: folder in which relative paths start.
         problems: collects the problems of the others.
     """
     made: dict[str, PlannedTask] = {}

@@ -111,11 +111,8 @@ def parse_plan(
     """Return the plan in a text.
 
     Args:
-        text: the whole file.
         name: name of the file in messages.
-        folder: folder in which relative paths start.
         title: name of the tournament, if the text has none.
-        seed: replaces the seed in the text.
 
     Raises:
         UsageError: the text is invalid; the message names every problem.

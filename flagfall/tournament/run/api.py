@@ -35,11 +35,7 @@ SLEEP_SECONDS: Final = 0.001
 
 @attrs.frozen
 class TimerLatency:
-    """Distribution of the time between a timer's deadline and the program's running.
-
-    Attributes:
-        p99_ns: 99th percentile.
-    """
+    """Distribution of the time between a timer's deadline and the program's running."""
 
     p50_ns: int
     p99_ns: int
@@ -164,7 +160,6 @@ def open_tournament(
     """Open the store of a tournament, locked while the context lasts; a missing one is made.
 
     Args:
-        resume: continue the tournament in the folder, if there is one.
         base: see `run_tournament`.
 
     Raises:

@@ -49,12 +49,8 @@ def contest_plan(
         games: files or names.
         agents: see `flagfall.gvgai.play_track.track_player`.
         times: time control of every match, and the thinking time of agents on the virtual clock.
-        rules: the rules of every track.
         seed: seed of the first game; the others derive theirs from it.
         sprites: see `TrackSetup`.
-        clock: see `TournamentPlan`.
-        host: where agents run.
-        isolation: the isolation of agents in processes.
 
     Raises:
         UsageError: there is no game or no agent, one is named twice, or a game cannot be played.
@@ -117,11 +113,7 @@ async def play_contest(
     A match that fails on the host's side is left out; a resumed contest plays it again.
 
     Args:
-        folder: its folder, that of a tournament; it is made.
-        resume: continue the contest in the folder, if there is one.
-        sinks: returns additional sinks of a match.
         stop: setting it ends the running match after its turn; that match does not count.
-        on_record: called with each record when it is stored.
 
     Returns:
         The records of the matches that count, by id.

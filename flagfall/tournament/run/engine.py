@@ -83,7 +83,6 @@ class Batch:
     """Attempts for one worker, which plays them in order and reports each; short ones share a message.
 
     Args:
-        attempts: at least one.
         take: called with reported records and the seconds that each match took; it may raise an exception,
             which ends the batch.
 
@@ -193,12 +192,7 @@ def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
 
 
 def void_record(spec: MatchSpec, attempt: int, why: str) -> MatchRecord:
-    """Return the record of a void attempt, which counts for nothing.
-
-    Args:
-        attempt: one-based number of the attempt.
-        why: reason that it is void.
-    """
+    """Return the record of a void attempt, which counts for nothing."""
     return MatchRecord(id=spec.id, attempt=attempt, status="void", why=why, reason="void")
 
 
@@ -227,29 +221,17 @@ _ANSWERED: Final = msgspec.msgpack.Decoder(_Answered)
 
 
 def encode_batch(attempts: Iterable[Attempt]) -> bytes:
-    """Return the message that hands attempts to a worker.
-
-    Args:
-        attempts: at least one.
-    """
+    """Return the message that hands attempts to a worker."""
     return _ENCODER.encode(tuple(attempts))
 
 
 def decode_batch(payload: bytes) -> tuple[Attempt, ...]:
-    """Return the attempts of a batch.
-
-    Args:
-        payload: from `encode_batch`.
-    """
+    """Return the attempts of a batch."""
     return _BATCH.decode(payload)
 
 
 def encode_answer(answer: Answer, seconds: float) -> bytes:
-    """Return the message with the result of an attempt.
-
-    Args:
-        answer: the record, or the error.
-    """
+    """Return the message with the result of an attempt."""
     if isinstance(answer, UsageError):
         return _ENCODER.encode(_Answered(seconds, None, _writable(str(answer))))
     try:
@@ -260,11 +242,7 @@ def encode_answer(answer: Answer, seconds: float) -> bytes:
 
 
 def decode_answer(payload: bytes) -> tuple[Answer, float]:
-    """Return the result of an attempt, and its duration in seconds.
-
-    Args:
-        payload: from `encode_answer`.
-    """
+    """Return the result of an attempt, and its duration in seconds."""
     answered = _ANSWERED.decode(payload)
     return answered.record or UsageError(answered.error), answered.seconds
 

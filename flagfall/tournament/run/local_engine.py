@@ -99,9 +99,6 @@ class LocalEngine:
 class _Worker:
     """A worker process.
 
-    Args:
-        inherited: descriptors that it inherits.
-
     Attributes:
         fresh: no message has been sent to it.
     """

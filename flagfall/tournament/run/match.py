@@ -47,8 +47,6 @@ def play_attempts(
     Args:
         attempts: the attempts to play; the next one is taken when the one before has been reported.
         folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
-        report: called with each answer.
-        sinks: returns additional sinks of a match, given its id.
     """
     player = _Player(plan, folder, iter(attempts), report, sinks)
     while not player.finished:
@@ -56,15 +54,7 @@ def play_attempts(
 
 
 class _Player:
-    """Plays attempts in one event loop after another.
-
-    Args:
-        report: called with each answer.
-        sinks: returns additional sinks of a match, given its id.
-
-    Attributes:
-        virtual: matches are played on the virtual clock.
-    """
+    """Plays attempts in one event loop after another."""
 
     def __init__(
         self,
@@ -108,8 +98,6 @@ async def play_here(
     """Play one match in the running event loop, which has the clock of the plan.
 
     Args:
-        folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
-        sinks: further sinks of the match.
         stop: set it to end the match before its next turn; it is void then.
 
     Raises:
@@ -160,11 +148,7 @@ def _is_unused(tasks: int) -> bool:
 
 
 def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequest:
-    """Return the request for a match of a plan.
-
-    Args:
-        options: what the plan leaves open: journal and sinks.
-    """
+    """Return the request for a match of a plan."""
     entry = plan.task(spec.task)
     players = [
         Player(agent.spec, agent.host, agent.name, agent.isolation, think_ns=agent.think_ns, apart=True)

@@ -157,11 +157,7 @@ class RayEngine:
 
 
 def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt], families: bytes) -> list[Played]:
-    """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned.
-
-    Args:
-        families: from `flagfall.tasks.catalog.pickled_families`.
-    """
+    """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned."""
     add_pickled(families)
     played: list[Played] = []
     with tempfile.TemporaryDirectory(prefix="flagfall-") as name:

@@ -58,26 +58,14 @@ class RecordStore(Protocol):
         ...
 
     def put(self, *records: MatchRecord) -> None:
-        """Store the records of attempts, all or none of them.
-
-        Args:
-            records: void or not.
-        """
+        """Store the records of attempts, all or none of them."""
 
     def check(self, plan: TournamentPlan, records: Records) -> None:
-        """Check stored records against a plan.
-
-        Args:
-            records: the records of matches that count, by id.
-        """
+        """Check stored records against a plan."""
 
 
 class Cancellation:
-    """Request to end an attempt.
-
-    Args:
-        scope: scope of the job that plays it.
-    """
+    """Request to end an attempt."""
 
     def __init__(self, scope: trio.CancelScope) -> None:
         self.cancel_called: bool = False
@@ -94,7 +82,6 @@ class RunningMatch:
     """A match that is being played.
 
     Attributes:
-        attempt: one-based number of the attempt.
         since: time when it began, on `time.monotonic`.
         scope: cancelling it ends the attempt; the match is played again when no other match is left.
     """
@@ -110,7 +97,6 @@ class Run:
 
     Args:
         store: has the records of earlier runs.
-        jobs: number of matches at the same time.
         on_record: called with each record when it is stored, including void attempts.
         fault_attempts: faults of one match after which it is given up.
         skip_failed: continue without a match that is given up, instead of ending the run.
@@ -120,13 +106,9 @@ class Run:
 
     Attributes:
         records: the records of matches that count, by id; grows.
-        running: the matches that are being played, by id.
         since: time when the run was made, on `time.monotonic`.
-        played_before: number of matches that earlier runs have played.
         voids: number of void attempts in this run.
         total: largest number of matches; `None` if it is not known.
-        paused: no match begins until `resume`.
-        stopping: no match begins any more.
     """
 
     def __init__(

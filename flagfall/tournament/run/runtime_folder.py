@@ -51,9 +51,6 @@ def make_runtime_folder() -> Path:
 def open_private_folder(path: Path, owner: int) -> Iterator[int]:
     """Open a folder that only one user can enter; yield its descriptor.
 
-    Args:
-        owner: id of the required owner.
-
     Raises:
         OSError: it is missing or a link, belongs to another user, or is open to others.
     """
@@ -71,7 +68,6 @@ def read_small_file(path: str | Path, most: int, *, folder: int | None = None) -
     """Read a regular file, not a link or a pipe; return its bytes and its owner.
 
     Args:
-        most: most bytes that are read.
         folder: descriptor of the folder in which a relative path starts.
 
     Raises:
@@ -158,11 +154,7 @@ def _open_peer(connection: Any, pid: int) -> int:
 
 
 def has_ended(process: int, seconds: float) -> bool:
-    """Wait for a process to end; return whether it has.
-
-    Args:
-        seconds: the longest wait.
-    """
+    """Wait for a process to end; return whether it has."""
     poll = select.poll()
     poll.register(process, select.POLLIN)
     return bool(poll.poll(seconds * 1000))

@@ -132,11 +132,7 @@ def _end_orphans() -> None:
 
 
 class _Inbox:
-    """Messages of the runner.
-
-    Args:
-        fd: descriptor to read from.
-    """
+    """Messages of the runner."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
