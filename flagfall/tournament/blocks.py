@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from flagfall.tournament.columns import MATCH_COUNTERS, NOT_DISQUALIFIED, SEAT_COUNTERS, Array, ResultColumns
+from flagfall.tournament.columns import (
+    MATCH_COUNTERS,
+    NOT_DISQUALIFIED,
+    SEAT_COUNTERS,
+    Array,
+    ResultColumns,
+    codes,
+)
 from flagfall.tournament.formats.fixed_rounds import FixedRounds
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import PlannedTask, TournamentPlan
@@ -55,8 +63,6 @@ def _misfit(task: PlannedTask, spec: MatchSpec, record: MatchRecord) -> str:
     return ""
 
 
-# Blocks: the results of some thousand stored matches in a compact form, from which standings are read.
-#
 # A block has everything that standings need of its matches. The rows of the database remain the record: a
 # change of a stored row drops all blocks (triggers in `flagfall.tournament.database`), and then the rows are
 # read. Only matches of formats whose whole schedule is known beforehand are put into blocks: their place in
@@ -113,11 +119,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(Block)
 
 
 def encode_block(records: Sequence[MatchRecord]) -> bytes:
-    """Return a block of matches.
-
-    Raises:
-        BlockError: a match has no place in a block.
-    """
+    """Return a block of matches; raise `BlockError` if one of them has no place in it."""
     agents: dict[str, int] = {}
     falls: dict[str, int] = {}
     thinking: dict[tuple[int, int, int], int] = {}
@@ -154,11 +156,7 @@ def encode_block(records: Sequence[MatchRecord]) -> bytes:
 
 
 def decode_block(data: object) -> Block:
-    """Return a stored block.
-
-    Raises:
-        BlockError: it is damaged.
-    """
+    """Return a stored block; raise `BlockError` if it is damaged."""
     try:
         block = _DECODER.decode(data)  # type: ignore[arg-type]  # anything may be in a damaged database
         is_possible = _is_possible(block)
@@ -268,7 +266,8 @@ def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultCo
         plan: a plan with a fixed schedule.
         blocks: at least one.
     """
-    agents = _codes([agent.name for agent in plan.agents], [block.agents for block in blocks])
+    names = [[agent.name for agent in plan.agents], *(block.agents for block in blocks)]
+    agents = codes(chain.from_iterable(names))
     if len(agents) > len(plan.agents):
         return None
     calendar = _Calendar(plan, agents)
@@ -287,7 +286,7 @@ def _gathered(
 ) -> ResultColumns:
     """Return the rows of all blocks as columns, in the order of the schedule."""
     seats = [block.seats() for block in blocks]
-    falls = _codes([], [block.falls for block in blocks])
+    falls = codes(name for block in blocks for name in block.falls)
     maps = [[agents[name] for name in block.agents] for block in blocks]
     reasons = [[*(falls[name] for name in block.falls), NOT_DISQUALIFIED] for block in blocks]
     first_seat = np.concatenate([[0], np.cumsum(matches["seats"])])
@@ -312,11 +311,6 @@ def _gathered(
         seat_counters={name: column(name) for name in SEAT_COUNTERS},
         thinking=_thinking(blocks, maps),
     )
-
-
-def _codes(first: Sequence[str], others: Sequence[Sequence[str]]) -> dict[str, int]:
-    names = dict.fromkeys([*first, *(name for some in others for name in some)])
-    return {name: code for code, name in enumerate(names)}
 
 
 def _mapped(seats: Sequence[Array], name: str, maps: Sequence[Sequence[int]]) -> Array:

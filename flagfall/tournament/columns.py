@@ -111,8 +111,8 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
         played: matches that count, in the order of the schedule.
     """
     task_of = {task.name: place for place, task in enumerate(plan.tasks)}
-    agents = _Codes(agent.name for agent in plan.agents)
-    falls = _Codes()
+    agents = codes(agent.name for agent in plan.agents)
+    falls: dict[str, int] = {}
     tasks, meetings, first_seat = array("q"), array("q"), array("q", [0])
     matches = {name: array("d" if name == "game_score" else "q") for name in MATCH_COUNTERS}
     agent, fell, score, reward = array("q"), array("q"), array("d"), array("d")
@@ -128,9 +128,9 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
             values.append(getattr(record, name))
         lost = int(any(seat.fell in TIME_LOSSES for seat in record.seats))
         for seat in record.seats:
-            code = agents.code(seat.agent)
+            code = agents.setdefault(seat.agent, len(agents))
             agent.append(code)
-            fell.append(NOT_DISQUALIFIED if seat.fell is None else falls.code(seat.fell))
+            fell.append(NOT_DISQUALIFIED if seat.fell is None else falls.setdefault(seat.fell, len(falls)))
             score.append(seat.score)
             reward.append(seat.reward)
             for name, values in seats.items():
@@ -140,8 +140,8 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
                 thinking[key] = thinking.get(key, 0) + count
         first_seat.append(len(agent))
     return ResultColumns(
-        agents=agents.names(),
-        falls=falls.names(),
+        agents=tuple(agents),
+        falls=tuple(falls),
         task=_whole(tasks),
         meeting=_whole(meetings),
         first_seat=_whole(first_seat),
@@ -151,34 +151,16 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
         reward=np.array(reward, dtype=float),
         fell=_whole(fell),
         seat_counters={name: _whole(values) for name, values in seats.items()},
-        thinking=thinking_rows(thinking),
+        thinking=_whole([(*key, count) for key, count in sorted(thinking.items())]).reshape(-1, 4),
     )
 
 
-def thinking_rows(counts: Mapping[tuple[int, int, int], int]) -> Array:
-    """Return a distribution of turn times as rows; see `ResultColumns.thinking`.
-
-    Args:
-        counts: by agent, time loss and bucket.
-    """
-    rows = [(*key, count) for key, count in sorted(counts.items())]
-    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+def codes(names: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of different names, in their order from zero on."""
+    return {name: code for code, name in enumerate(dict.fromkeys(names))}
 
 
-class _Codes:
-    """Numbers of names, from zero on."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self._codes: dict[str, int] = {name: code for code, name in enumerate(dict.fromkeys(names))}
-
-    def code(self, name: str) -> int:
-        return self._codes.setdefault(name, len(self._codes))
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._codes)
-
-
-def _whole(values: Sequence[int]) -> Array:
+def _whole(values: Sequence[Any]) -> Array:
     return np.array(values, dtype=np.int64)
 
 

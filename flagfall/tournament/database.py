@@ -28,12 +28,7 @@ from flagfall.errors import UsageError
 from flagfall.texts import one_line
 from flagfall.tournament.records import MatchRecord
 
-# Numbers that agents noted on their turns, added up over the matches that count, and their table.
-#
 # The table `noted` of the database has a row for each name of each seat whose agent noted numbers.
-
-_PUT: Final = "INSERT INTO noted (match, seat, name, total) VALUES (?, ?, ?, ?)"
-_READ: Final = "SELECT match, seat, name, total FROM noted WHERE match > ? AND match <= ?"
 _SUMS: Final = """
     SELECT agent, name, sum(total), count(DISTINCT seats.match)
     FROM noted JOIN seats USING (match, seat) JOIN matches ON matches.number = seats.match
@@ -74,7 +69,7 @@ def put_noted(database: sqlite3.Connection, numbered: Iterable[tuple[int, MatchR
         for place, seat in enumerate(record.seats)
         for name, total in seat.noted.items()
     ]
-    database.executemany(_PUT, rows)
+    database.executemany("INSERT INTO noted (match, seat, name, total) VALUES (?, ?, ?, ?)", rows)
 
 
 def read_noted(database: sqlite3.Connection, after: int, last: int) -> dict[tuple[int, int], dict[Any, Any]]:
@@ -84,7 +79,8 @@ def read_noted(database: sqlite3.Connection, after: int, last: int) -> dict[tupl
         after: number of the record before the first one.
     """
     sums: dict[tuple[int, int], dict[Any, Any]] = {}
-    for match, seat, name, total in database.execute(_READ, (after, last)):
+    query = "SELECT match, seat, name, total FROM noted WHERE match > ? AND match <= ?"
+    for match, seat, name, total in database.execute(query, (after, last)):
         sums.setdefault((match, seat), {})[name] = total
     return sums
 
@@ -163,7 +159,6 @@ _PIECE_BYTES: Final = 64 * 1024
 _ACTIVE: Final = frozenset({"index", "trigger", "view"})
 """Kinds of items in a schema that run expressions when a table is read or written."""
 
-
 MAX_REASON_CHARS: Final = 160
 """Characters that a message shows of an error of SQLite, which may quote the damaged file."""
 
@@ -200,16 +195,12 @@ def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
                 connection.execute("PRAGMA journal_mode = MEMORY")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            _check_pages(connection, path)
+            (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if fault != "ok":
+                raise DamagedStore(path, fault)
             _migrate(connection, path)
             _check_schema(connection, path)
     return connection
-
-
-def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if fault != "ok":
-        raise DamagedStore(path, fault)
 
 
 class OpenedToRead:
@@ -301,10 +292,9 @@ def _states(path: Path) -> list[tuple[int, int, int, int] | None]:
     for name in _names(path, "", _WAL):
         try:
             about = name.stat()
+            found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
         except FileNotFoundError:
             found.append(None)
-        else:
-            found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
     return found
 
 

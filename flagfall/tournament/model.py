@@ -40,7 +40,7 @@ FORMULA_ONE: Final = "formula-one"
 class Format(Protocol):
     """A tournament format: a frozen attrs class whose fields are the settings of its table in a plan file.
 
-    Each is a module of `flagfall.tournament.formats` and a row of `formats.registry.FORMATS`.
+    Each is an entry of `flagfall.tournament.formats.schedule.FORMATS`; nothing else enumerates them.
 
     Attributes:
         exact_total: `total` is the number of matches, not just a bound on it.

@@ -8,10 +8,9 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-# Histogram of turn times: histograms of many matches can be added, and give quantiles over all of them.
-#
-# Bucket widths grow with the times, so a quantile is at most 1/32 too large, and the buckets stay few: a
-# thousand of them reach from a nanosecond to an hour. The layout is that of HdrHistogram.
+# Bucket widths of histograms of turn times grow with the times, so a quantile is at most 1/32 too large, and
+# the buckets stay few: a thousand of them reach from a nanosecond to an hour. The layout is that of
+# HdrHistogram.
 
 _BITS: Final = 5
 _PARTS: Final = 1 << _BITS
@@ -25,35 +24,32 @@ MAX_TURNS: Final = 1 << 39
 
 
 class TimeHistogram:
-    """Histogram of durations.
+    """Histogram of durations; those of many matches can be added, and give quantiles over all of them.
 
     Args:
         pairs: buckets and counts, as `pairs` returns them.
     """
 
     def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
-        self._counts: dict[int, int] = {}
+        self._counts: Counter[int] = Counter()
         self.update(pairs)
 
     def add(self, spent_ns: int) -> None:
         """Count one turn."""
-        self._count(_bucket(spent_ns), 1)
+        self._counts[_bucket(spent_ns)] += 1
 
     def add_all(self, spent_ns: Sequence[int]) -> None:
         """Count turns; equal times, as on the virtual clock, together."""
         if spent_ns and spent_ns.count(spent_ns[0]) == len(spent_ns):
-            self._count(_bucket(spent_ns[0]), len(spent_ns))
+            self._counts[_bucket(spent_ns[0])] += len(spent_ns)
             return
         for one_ns, count in Counter(spent_ns).items():
-            self._count(_bucket(one_ns), count)
+            self._counts[_bucket(one_ns)] += count
 
     def update(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Add the counts of another histogram."""
         for bucket, number in pairs:
-            self._count(bucket, number)
-
-    def _count(self, bucket: int, number: int) -> None:
-        self._counts[bucket] = self._counts.get(bucket, 0) + number
+            self._counts[bucket] += number
 
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Return buckets and counts, the shortest times first."""
@@ -62,7 +58,7 @@ class TimeHistogram:
     @property
     def total(self) -> int:
         """Number of turns counted."""
-        return sum(self._counts.values())
+        return self._counts.total()
 
     def quantile_ns(self, share: float) -> int:
         """Return the time that a share of the turns did not exceed, at most 1/32 too large; 0 without turns.
@@ -80,7 +76,6 @@ class TimeHistogram:
 
 
 def _bucket(spent_ns: int) -> int:
-    """Return the bucket of a time."""
     shift = max(0, spent_ns.bit_length() - _BITS - 1)
     return (shift << _BITS) + (spent_ns >> shift)
 
@@ -141,9 +136,7 @@ class SeatRecord:
         credit_ns: time credited for stalls of the host during its turns.
         start_ns: time until the agent was ready.
         noted: sums of the numbers that the agent noted on its turns, by name; see `flagfall.kernel.notes`.
-        thinking: distribution of the turn times: the pairs of a
-            `flagfall.tournament.records.TimeHistogram`, from which quantiles over many matches
-            are computed.
+        thinking: distribution of the turn times: the pairs of a `TimeHistogram`.
     """
 
     agent: str
@@ -206,6 +199,10 @@ class MatchRecord:
         """Return whether a stall of the host affected the match."""
         return self.why.startswith("stall: ")
 
+
+MATCH_FIELDS: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
+SEAT_FIELDS: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "noted")
+assert SEAT_FIELDS[-1] == "thinking"
 
 Records: TypeAlias = Mapping[str, MatchRecord]
 """Records of the matches that count, by match id; void attempts are not among them."""

@@ -9,7 +9,6 @@ on.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, TypeVar
@@ -18,7 +17,6 @@ import attrs
 
 from flagfall.configfile.converter import Problems
 from flagfall.tournament.model import DEFAULT_SCORING, Format, PlannedTask, Scoring, TournamentPlan
-from flagfall.tournament.records import MatchRecord, Played, SeatRecord
 
 POINTS: Final = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 """Points for the places from the first on, as in Formula One since 2010; later places have none."""
@@ -90,30 +88,14 @@ class TaskTotals:
     disqualified: str
 
 
-def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
-    """Return the ranking on each task that has results, in the order of the plan."""
-    results: dict[tuple[str, str], list[tuple[MatchRecord, SeatRecord]]] = defaultdict(list)
-    for spec, record in played:
-        for seat in record.seats:
-            results[spec.task, seat.agent].append((record, seat))
-    return rank_totals(plan, {key: _totals(pairs) for key, pairs in results.items()})
-
-
-def _totals(pairs: Sequence[tuple[MatchRecord, SeatRecord]]) -> TaskTotals:
-    return TaskTotals(
-        wins=sum(record.solved for record, _ in pairs),
-        result=sum(seat.score for _, seat in pairs),
-        score=sum(record.game_score for record, _ in pairs),
-        ticks=sum(record.ticks for record, _ in pairs),
-        games=sum(record.tasks for record, _ in pairs),
-        disqualified=next((seat.fell for _, seat in pairs if seat.fell is not None), ""),
-    )
-
-
 def rank_totals(
     plan: TournamentPlan, totals: Mapping[tuple[str, str], TaskTotals]
 ) -> tuple[TaskRanking, ...]:
-    """Return the ranking on each task that has results, in the order of the plan."""
+    """Return the ranking on each task that has results, in the order of the plan.
+
+    Args:
+        totals: by the names of the task and the agent, of agents that have played the task.
+    """
     rankings = (
         TaskRanking(
             task.name,

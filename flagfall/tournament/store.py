@@ -41,21 +41,26 @@ from flagfall.tournament.database import (
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts
-from flagfall.tournament.records import MAX_BUCKET, MAX_TURNS, MatchRecord, SeatRecord
+from flagfall.tournament.records import (
+    MATCH_FIELDS,
+    MAX_BUCKET,
+    MAX_TURNS,
+    SEAT_FIELDS,
+    MatchRecord,
+    SeatRecord,
+)
 
-_MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
-_SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "noted")
-assert _SEAT[-1] == "thinking"
-_PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.join('?' * len(_MATCH))})"  # noqa: S608 - our names
+_MATCH_COLUMNS: Final = ", ".join(MATCH_FIELDS)
+_SEAT_COLUMNS: Final = ", ".join(SEAT_FIELDS)
+_PUT_MATCH: Final = f"INSERT INTO matches ({_MATCH_COLUMNS}) VALUES ({', '.join('?' * len(MATCH_FIELDS))})"  # noqa: S608 - our names
 _PUT_SEAT: Final = (
-    f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
+    f"INSERT INTO seats (match, seat, {_SEAT_COLUMNS}) VALUES (?, ?, {', '.join('?' * len(SEAT_FIELDS))})"  # noqa: S608
 )
 _MATCHES: Final = (
-    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
-    " WHERE number > ? AND number <= ? ORDER BY number"
+    f"SELECT number, {_MATCH_COLUMNS} FROM matches WHERE number > ? AND number <= ? ORDER BY number"  # noqa: S608
 )
 _SEATS: Final = (
-    f"SELECT match, seat, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
+    f"SELECT match, seat, {_SEAT_COLUMNS} FROM seats"  # noqa: S608 - our names
     " WHERE match > ? AND match <= ? ORDER BY match, seat"
 )
 _UP_TO: Final = """
@@ -65,10 +70,8 @@ _UP_TO: Final = """
 _LAST: Final = 2**63 - 1
 """The largest number that a record can have in SQLite."""
 
-_ONE_MATCH: Final = f"SELECT {', '.join(_MATCH)} FROM matches WHERE number = ?"  # noqa: S608 - our names
-_ONE_SEATS: Final = f"SELECT seat, {', '.join(_SEAT)} FROM seats WHERE match = ? ORDER BY seat"  # noqa: S608
 _REMARKS: Final = (
-    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
+    f"SELECT number, {_MATCH_COLUMNS} FROM matches"  # noqa: S608 - our names
     " WHERE why <> '' OR status = 'void' ORDER BY number"
 )
 
@@ -139,8 +142,6 @@ class Store:
         """Return whether this store sees what is in the folder now; if not, open another one."""
         return self._opened is None or self._opened.is_current()
 
-    # The plan.
-
     def begin(self, plan: TournamentPlan, folder: Path) -> None:
         """Store the plan of a new tournament.
 
@@ -204,8 +205,6 @@ class Store:
             )
         return plan
 
-    # Matches.
-
     def put(self, *records: MatchRecord) -> None:
         """Store the results of matches in one transaction, all or none of them.
 
@@ -239,13 +238,12 @@ class Store:
             raise HostFault(f"{self.folder / DATABASE} cannot be written: {error}") from error
 
     def records(self) -> Iterator[MatchRecord]:
-        """Yield all records, including void attempts, in the order in which they were stored.
+        """Return all records, including void attempts, in the order in which they were stored.
 
         Raises:
             DamagedStore: a record cannot be read.
         """
-        for _, record in self._numbered(0):
-            yield record
+        return (record for _, record in self._numbered(0))
 
     def _numbered(self, after: int, last: int = _LAST) -> Iterator[tuple[int, MatchRecord]]:
         """Yield the records after a number, up to the last one, each with its number."""
@@ -255,7 +253,7 @@ class Store:
             for match, seat, *values in self._database.execute(_SEATS, (after, last)):
                 seats.setdefault(match, []).append(self._seat(match, values, noted.get((match, seat))))
             for number, *values in self._database.execute(_MATCHES, (after, last)):
-                fields = dict(zip(_MATCH, values, strict=True))
+                fields = dict(zip(MATCH_FIELDS, values, strict=True))
                 fields["seats"] = tuple(seats.pop(number, ()))
                 yield number, self._record(MatchRecord, number, fields)
         if seats:
@@ -299,7 +297,7 @@ class Store:
         with self._reading():
             rows = self._database.execute(_REMARKS).fetchall()
         return [
-            self._record(MatchRecord, number, dict(zip(_MATCH, values, strict=True)))
+            self._record(MatchRecord, number, dict(zip(MATCH_FIELDS, values, strict=True)))
             for number, *values in rows
         ]
 
@@ -316,7 +314,7 @@ class Store:
             raise DamagedStore(self._path, f"table noted: {error!s:.{_PRINTED}}") from error
 
     def _seat(self, match: int, values: Sequence[Any], noted: Mapping[Any, Any] | None) -> SeatRecord:
-        fields = dict(zip(_SEAT, values, strict=True))
+        fields = dict(zip(SEAT_FIELDS, values, strict=True))
         if noted is not None:
             fields["noted"] = noted
         try:
@@ -328,9 +326,8 @@ class Store:
     def _record(self, kind: type[_Record], match: int, fields: Mapping[str, Any]) -> _Record:
         """Return a row as a record; SQLite stores values of any type in any column."""
         for name, value in fields.items():
-            if value.__class__ is int and value < 0:
-                raise DamagedStore(self._path, f"match {match}: {name}: {value}")
-            if value.__class__ is float and math.isnan(value):
+            kind_of_value = value.__class__
+            if (kind_of_value is int and value < 0) or (kind_of_value is float and math.isnan(value)):
                 raise DamagedStore(self._path, f"match {match}: {name}: {value}")
         try:
             return msgspec.convert(fields, kind)
@@ -415,19 +412,8 @@ class Store:
         Raises:
             DamagedStore: a record cannot be read.
         """
-        found = []
         with self._reading(), self._snapshot():
-            for number in numbers:
-                row = self._database.execute(_ONE_MATCH, (number,)).fetchone()
-                if row is not None:
-                    seats = self._database.execute(_ONE_SEATS, (number,)).fetchall()
-                    noted = read_noted(self._database, number - 1, number)
-                    fields = dict(zip(_MATCH, row, strict=True))
-                    fields["seats"] = tuple(
-                        self._seat(number, values, noted.get((number, seat))) for seat, *values in seats
-                    )
-                    found.append(self._record(MatchRecord, number, fields))
-        return found
+            return [record for number in numbers for _, record in self._numbered(number - 1, number)]
 
     def close(self) -> None:
         """Close the database."""
@@ -437,8 +423,6 @@ class Store:
         with suppress(sqlite3.Error):  # a program that reads at this moment keeps SQLite from doing so
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._database.close()
-
-    # Journals.
 
     def prepare_journals(self) -> None:
         """Make the folders for journals, and remove unfinished journals.
@@ -485,13 +469,9 @@ def holds_tournament(folder: Path) -> bool:
         raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
-_match_row: Final[Callable[[MatchRecord], tuple[Any, ...]]] = attrgetter(*_MATCH)
-_seat_values: Final[Callable[[SeatRecord], tuple[Any, ...]]] = attrgetter(*_SEAT[:-1])
+_match_row: Final[Callable[[MatchRecord], tuple[Any, ...]]] = attrgetter(*MATCH_FIELDS)
+_seat_values: Final[Callable[[SeatRecord], tuple[Any, ...]]] = attrgetter(*SEAT_FIELDS[:-1])
 
 
 def _seat_row(seat: SeatRecord) -> tuple[Any, ...]:
-    return *_seat_values(seat), _json(seat.thinking)
-
-
-def _json(thinking: tuple[tuple[int, int], ...]) -> str:
-    return _ENCODER.encode(thinking).decode()
+    return *_seat_values(seat), _ENCODER.encode(seat.thinking).decode()

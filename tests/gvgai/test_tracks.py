@@ -31,7 +31,8 @@ from flagfall.timing.durations import MINUTE
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.contest import contest_plan, play_contest
-from flagfall.tournament.scoring import rank_tasks, total_points
+from flagfall.tournament.scoring import total_points
+from flagfall.tournament.task_tables import rank_tasks
 from tests.gvgai.games import DRUM, write_game
 
 OWN_GAMES = ["cinders", "windfall", "underdig"]

@@ -15,8 +15,9 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.scoring import POINTS, PointsRow, TaskRanking, rank_tasks, total_points
+from flagfall.tournament.scoring import POINTS, PointsRow, TaskRanking, total_points
 from flagfall.tournament.standings import compute_standings
+from flagfall.tournament.task_tables import rank_tasks
 from tests.tournament.fields import make_plan, task
 
 

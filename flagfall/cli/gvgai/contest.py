@@ -71,7 +71,8 @@ def contest(
     from flagfall.recording.match_logs import series_path
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.contest import contest_plan, play_contest
-    from flagfall.tournament.scoring import rank_tasks, total_points
+    from flagfall.tournament.scoring import total_points
+    from flagfall.tournament.task_tables import rank_tasks
 
     times, rules = options.read(options.think)
     check_output(original=original_output, json=json)

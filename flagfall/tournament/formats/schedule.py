@@ -116,18 +116,7 @@ def most_matches(plan: TournamentPlan) -> int:
     return count if plan.stop.matches is None else min(count, plan.stop.matches)
 
 
-# Table of the tournament formats: one row a format.
-#
-# A format is a class in a file of its own, with `check`, `schedule`, `total` and `ranks`; see
-# `flagfall.tournament.model.Format`. Nothing else enumerates formats.
-
-_ROWS: Final[tuple[type[Format], ...]] = (
-    Benchmark,
-    RoundRobin,
-    Gauntlet,
-    Swiss,
-    Knockout,
+FORMATS: Final[Mapping[str, type[Format]]] = MappingProxyType(
+    {form.kind: form for form in (Benchmark, RoundRobin, Gauntlet, Swiss, Knockout)}
 )
-
-FORMATS: Final[Mapping[str, type[Format]]] = MappingProxyType({row.kind: row for row in _ROWS})
 """Formats by the name that a plan's `format` gives; the fields of the class are the settings of its table."""

@@ -273,7 +273,6 @@ class SprtState:
     Attributes:
         lower: at or below it H0 is accepted.
         upper: at or above it H1 is accepted.
-        decision: the accepted hypothesis; `None` while the test continues.
     """
 
     llr: float
@@ -282,7 +281,8 @@ class SprtState:
     counts: Mapping[float, int]
 
     @property
-    def decision(self) -> Literal["H0", "H1"] | None:  # noqa: D102 - see above
+    def decision(self) -> Literal["H0", "H1"] | None:
+        """The accepted hypothesis; `None` while the test continues."""
         if self.llr <= self.lower:
             return "H0"
         return "H1" if self.llr >= self.upper else None
