@@ -41,7 +41,8 @@ class TimerLatency:
     p99_ns: int
 
     def __str__(self) -> str:
-        return f"p50 {_short(self.p50_ns)}, p99 {_short(self.p99_ns)}"
+        p50, p99 = (format_duration(round(ns, -3)) for ns in (self.p50_ns, self.p99_ns))
+        return f"p50 {p50}, p99 {p99}"
 
 
 async def measure_latency() -> TimerLatency:
@@ -65,10 +66,6 @@ def warn_tight_limits(plan: TournamentPlan, latency: TimerLatency) -> Iterator[s
                     f" this machine's timer latency ({latency}): late turns there may be caused"
                     " by this machine, not by the agent"
                 )
-
-
-def _short(ns: int) -> str:
-    return format_duration(round(ns, -3))
 
 
 def _ignore(_what: object) -> None:

@@ -19,7 +19,7 @@ from flagfall.tournament.formats.fixed_rounds import Benchmark
 from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.api import open_tournament, refuse_showing
-from flagfall.tournament.run.engine import Attempt, void_record
+from flagfall.tournament.run.engine import Batch, void_record
 from flagfall.tournament.run.match import play_here
 from flagfall.tournament.run.runner import Run
 
@@ -146,12 +146,15 @@ class _LoopEngine:
     sinks: Callable[[MatchSpec], Sequence[Sink]]
     stop: trio.Event
     default_jobs: int = 1
+    batch_seconds: float = 0.0
 
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        if self.stop.is_set():
-            return void_record(attempt.spec, attempt.number, "stopped")
-        counting = attrs.evolve(attempt, counts=True)
-        return await play_here(self.plan, counting, self.folder, self.sinks(attempt.spec), self.stop)
+    async def play_batch(self, batch: Batch) -> None:
+        attempt = attrs.evolve(batch.left[0], counts=True)
+        record = void_record(attempt.spec, attempt.number, "stopped")
+        if not self.stop.is_set():
+            sinks = self.sinks(attempt.spec)
+            record = await play_here(self.plan, attempt, self.folder, sinks, self.stop)
+        batch.report([(record, 0.0)])
 
     async def aclose(self) -> None:
         """Do nothing: there are no workers."""

@@ -251,7 +251,7 @@ class _Control:
                 name = request.match
                 return Refusal(f"no match {name!r} is being played{suggest(name, run.running)}")
             case _Cancel():
-                run.running[request.match].scope.cancel()
+                run.running[request.match].cancel()
         return _run_status(run)
 
 

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 import msgspec
@@ -134,48 +134,30 @@ class Batch:
 
 
 class Engine(Protocol):
-    """Plays the matches of one tournament.
+    """Plays the matches of one tournament; journals are in its folder.
 
     Attributes:
         default_jobs: number of matches at the same time for which it has processors.
+        batch_seconds: longest expected duration of a batch of several matches; 0: a batch is one match.
     """
 
     default_jobs: int
-
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        """Play one match; several calls may run at the same time. The journal is in the tournament's folder.
-
-        Cancelling the call ends the match and the processes of its agents.
-
-        Raises:
-            WorkerLost: the worker that played it is gone; the match can be played again.
-            UsageError: the match cannot be played as planned.
-        """
-
-    async def aclose(self) -> None:
-        """Stop the workers; not to be called while a match is played."""
-
-
-@runtime_checkable
-class BatchEngine(Engine, Protocol):
-    """An engine whose workers take several matches in one message.
-
-    Attributes:
-        batch_seconds: longest expected duration of a batch of several matches.
-    """
-
     batch_seconds: float
 
     async def play_batch(self, batch: Batch) -> None:
-        """Play matches one after another on one worker, and report each.
+        """Play matches one after another on one worker, and report each; several calls may run at once.
 
         When it returns, all of them are reported, or the batch was recalled. When it raises an exception or
-        is cancelled, the matches that have ended are reported as far as they are known.
+        is cancelled, which ends the match and the processes of its agents, the matches that have ended are
+        reported as far as they are known.
 
         Raises:
             WorkerLost: the worker is gone; it was playing the first match that is not reported.
             UsageError: the first match that is not reported cannot be played as planned.
         """
+
+    async def aclose(self) -> None:
+        """Stop the workers; not to be called while a match is played."""
 
 
 def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
@@ -196,15 +178,16 @@ def void_record(spec: MatchSpec, attempt: int, why: str) -> MatchRecord:
     return MatchRecord(id=spec.id, attempt=attempt, status="void", why=why, reason="void")
 
 
-# Messages between the runner and its worker processes; each is the payload of a frame.
-#
-# An empty payload is `RECALL` for a worker, and `BATCH_ENDED` for the runner.
+# Messages between the runner and its worker processes are the payloads of frames.
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 """Longest message: a plan may contain tasks with all their worlds; a record has some kilobytes."""
 
 RECALL: Final = b""
+"""For a worker."""
+
 BATCH_ENDED: Final = b""
+"""For the runner."""
 
 
 class _Answered(msgspec.Struct, array_like=True):
