@@ -75,16 +75,11 @@ def choice_word(answer: object) -> str:
 
 # Lines of the learning track's protocol, `id#payload`, for both ends, without I/O: bytes in, messages out.
 #
-# The server numbers its messages 0, 1, 2, ...; a reply carries the number of the message that it answers.
-# The server handles other input as follows:
-#
-# | input | effect |
-# |---|---|
-# | a blank line, one without a second field, or whose first field is not a whole number (*malformed*) |
-# dropped | | a reply to an earlier message (*stale*) | dropped | | a reply to a message that has not been
-# sent (*future*) | dropped | | more than `MAX_DROPPED` of these before an answer | `LineError` | | a line
-# longer than `MAX_REPLY_BYTES` | `LineError` | | an incomplete line at the end of the stream | not an answer;
-# the caller sees the end of the stream |
+# The server numbers its messages 0, 1, 2, ...; a reply carries the number of the message that it answers. The
+# server drops a line that is blank, has no second field, or whose first field is not a whole number
+# (*malformed*), a reply to an earlier message (*stale*), and one to a message that has not been sent
+# (*future*). More than `MAX_DROPPED` of these before an answer, or a line longer than `MAX_REPLY_BYTES`, are
+# a `LineError`; an incomplete line at the end of the stream is no answer.
 #
 # The kind of observation that a client requests is taken from every well-formed line, dropped or not.
 

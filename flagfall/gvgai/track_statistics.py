@@ -7,6 +7,7 @@ millions of games: they are summed up as they come, and the number of games kept
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -164,18 +165,11 @@ class TrackStatistics:
         """
         count = min(parts, len(self.curve))
         bounds = [len(self.curve) * part // count for part in range(count + 1)] if count else []
-        return [_together(self.curve[start:end]) for start, end in pairwise(bounds)]
+        return [reduce(Sums.plus, self.curve[start:end]) for start, end in pairwise(bounds)]
 
     def as_data(self) -> dict[str, Any]:
         """Return the statistics as plain data for JSON."""
         return attrs.asdict(self)
-
-
-def _together(sums: tuple[Sums, ...]) -> Sums:
-    total, *others = sums
-    for other in others:
-        total = total.plus(other)
-    return total
 
 
 class _Curve:

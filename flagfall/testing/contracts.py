@@ -1,10 +1,11 @@
 """`check_agent`, `check_scheduler` and `check_task`: contracts as assertions for tests.
 
-def test_my_agent_lasts():
-        check_agent(MyAgent)
-        check_agent("bot.py:MyAgent", host="process", tasks=["micro4"])
+    check_agent("bot.py:MyAgent", host="process", tasks=["micro4"])
+    check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))
+    check_task(MyTask)
 
-It asserts the grades of `flagfall.testing.agent_report`, which `flagfall check-agent` prints.
+`check_agent` asserts the grades of `flagfall.testing.agent_report`, which `flagfall check-agent` prints. The
+rules of schedulers and tasks are functions; a violation is an `AssertionError` with the name of the rule.
 """
 
 from __future__ import annotations
@@ -65,12 +66,6 @@ def check_agent(
     for grade in report_agent(tested):
         assert grade.passed is not False, f"{grade.check}: {grade.found}"
 
-
-# `check_scheduler`: the contract of task schedulers, as assertions for tests.
-#
-#     `check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))`
-#
-# Each rule is a function of the table below; a violation is an `AssertionError` with the name of the rule.
 
 MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
 
@@ -197,12 +192,6 @@ def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
         scheduler.report(Outcome(task.id, index, result, dice.random(), dice.randrange(50), ended))  # type: ignore[arg-type]  # one of the three
     return chosen
 
-
-# `check_task`: the contract of tasks, as assertions for tests.
-#
-#     `check_task(MyTask)`
-#
-# Each rule is a function of the table below; a violation is an `AssertionError` with the name of the rule.
 
 MakeTask: TypeAlias = Callable[[], Any]
 Trace: TypeAlias = list[bytes]

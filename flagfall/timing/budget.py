@@ -67,11 +67,6 @@ class Budget:
         total = self.control.total
         return None if total is None else max(0, total - self._used_ns)
 
-    @property
-    def overtime(self) -> bool:
-        """Return whether the total is used up and only the grace remains."""
-        return self.total_ns == 0
-
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return `limit`, `hard_limit` and `abort_limit`; those that never change are computed once."""
         if not self.flat:

@@ -73,15 +73,13 @@ class Encounter:
 
     def points(self, records: Records) -> tuple[float, float] | None:
         """Return the points of the two agents, or `None` while a match has no result."""
-        totals = [0.0, 0.0]
+        mine = theirs = 0.0
         for specs in self._meetings():
-            played = [records.get(spec.id) for spec in specs]
-            if any(record is None for record in played):
+            if any(spec.id not in records for spec in specs):
                 return None
-            for points in self._scores(specs, [record for record in played if record is not None]):
-                totals[0] += points[0]
-                totals[1] += points[1]
-        return totals[0], totals[1]
+            for points in self._scores(specs, [records[spec.id] for spec in specs]):
+                mine, theirs = mine + points[0], theirs + points[1]
+        return mine, theirs
 
     def _scores(self, specs: list[MatchSpec], played: list[MatchRecord]) -> Iterator[tuple[float, float]]:
         if len(specs[0].entrants) == 1:
@@ -148,9 +146,8 @@ class Withdrawals:
     @property
     def withdrawn(self) -> frozenset[str]:
         """Names of the withdrawn agents."""
-        if self._limit is None:
-            return frozenset()
-        return frozenset(agent for agent, count in self._disqualified.items() if count >= self._limit)
+        counts = self._disqualified.items()
+        return frozenset(agent for agent, count in counts if self._limit and count >= self._limit)
 
 
 class SprtMonitor:

@@ -29,7 +29,6 @@ from flagfall.tournament.records import MatchSpec, Records
 Meetings: TypeAlias = Sequence[tuple[str, ...]]
 """Agents of each meeting of a round."""
 
-
 _MEETING: Final = re.compile("r([0-9]{1,9})-m([0-9]{1,9})", re.ASCII)
 
 

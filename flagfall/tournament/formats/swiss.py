@@ -57,7 +57,7 @@ class Swiss:
 
     def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
         """Yield the matches of each round after the one before it; see `Format.schedule`."""
-        return self._schedule(plan, records, _table(plan))
+        return self._schedule(plan, records, SwissTable(plan))
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if no agent is withdrawn; see `Format.total`."""
@@ -71,7 +71,7 @@ class Swiss:
 
     def table(self, plan: TournamentPlan, records: Records) -> SwissTable:
         """Return the table after the complete rounds."""
-        table = _table(plan)
+        table = SwissTable(plan)
         for spec in self._schedule(plan, records, table):
             if spec is None:
                 break
@@ -100,27 +100,20 @@ class Swiss:
                 table.add_bye(bye)
 
 
-def _table(plan: TournamentPlan) -> SwissTable:
-    return SwissTable([agent.name for agent in plan.agents])
-
-
 class SwissTable:
     """Points, opponents and byes of a Swiss tournament.
 
     Points are counted in halves: 2 for an encounter won, 1 for a drawn one.
-
-    Args:
-        agents: names, in the order of the plan.
 
     Attributes:
         points: half points by agent.
         met: by agent, how often it has met each other agent.
     """
 
-    def __init__(self, agents: Sequence[str]) -> None:
-        self._agents = tuple(agents)
+    def __init__(self, plan: TournamentPlan) -> None:
+        self._agents = [agent.name for agent in plan.agents]
         self.points: Counter[str] = Counter()
-        self.met: dict[str, Counter[str]] = {agent: Counter() for agent in agents}
+        self.met: dict[str, Counter[str]] = {agent: Counter() for agent in self._agents}
         self.byes: Counter[str] = Counter()
 
     def add(self, agents: tuple[str, str], points: tuple[float, float]) -> None:

@@ -252,11 +252,7 @@ def _before_rounds_broke(task: PlannedTask) -> PlannedTask:
     setup = task.tasks
     if not isinstance(setup, TrackSetup) or setup.rules.name != "gvgai-2017":
         return task
-    rules = attrs.evolve(setup.rules, breaks_rounds=False)
-    return attrs.evolve(task, tasks=attrs.evolve(setup, rules=rules), control=_without_abort(task.control))
-
-
-def _without_abort(control: TimeControl) -> TimeControl:
-    if control.act_abort is None:
-        return control
-    return attrs.evolve(control, act_abort=None, act_hard=control.act_abort)
+    rules, control = attrs.evolve(setup.rules, breaks_rounds=False), task.control
+    if control.act_abort is not None:
+        control = attrs.evolve(control, act_abort=None, act_hard=control.act_abort)
+    return attrs.evolve(task, tasks=attrs.evolve(setup, rules=rules), control=control)
