@@ -185,11 +185,7 @@ def _outline(tree: ast.Module | None, methods: Collection[str], *, bare: bool) -
 
 
 def check_file(path: Path, what: str) -> None:
-    """Check that there is a file.
-
-    Raises:
-        UsageError: there is none; the message has similar names beside it.
-    """
+    """Check that there is a file."""
     if not path.is_file():
         beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
         raise UsageError(f"no such {what} file: {path}{suggest(path.name, beside)}")

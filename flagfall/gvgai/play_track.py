@@ -56,9 +56,6 @@ class TrackTimes:
             rules: rules of the track; their name is that of the default time control.
             text: text of another time control; its `total` is the time for training.
             training_ns: time for training, overriding both.
-
-        Raises:
-            UsageError: the text is not a time control.
         """
         control = TimeControl.parse(text or rules.name)
         if text is not None and control.total is not None:
@@ -184,10 +181,6 @@ async def play_track_request(request: MatchRequest, stop: trio.Event | None = No
     Args:
         request: the match, checked, of one agent.
         stop: set it to end the match before its next turn.
-
-    Raises:
-        UsageError: the agent or the journal is not as it has to be; nothing was played or written.
-        HostFault: the game, a sink or the disk failed.
     """
     setup, (player,) = request.tasks, request.agents
     assert isinstance(setup, TrackSetup)

@@ -93,20 +93,14 @@ class Sums:
     def of(cls, game: GameStatistics, level: int | None = None) -> Sums:
         """Return the sums of a single game."""
         return cls(
-            phase=game.phase,
             level=level,
             games=1,
             wins=int(game.won),
             losses=int(game.winner == LOST),
-            score=game.score,
             best=game.score,
-            ticks=game.ticks,
-            turns=game.turns,
-            elapsed_ns=game.elapsed_ns,
-            think_ns=game.think_ns,
-            late=game.late,
-            illegal=game.illegal,
             until_ns=game.at_ns,
+            phase=game.phase,
+            **{name: getattr(game, name) for name in _OF_A_GAME},
         )
 
     def plus(self, later: Sums) -> Sums:
@@ -125,10 +119,8 @@ class Sums:
         return self.ticks / self.games
 
 
-_ADDED: Final = (
-    *("games", "wins", "losses", "score", "ticks", "turns"),
-    *("elapsed_ns", "think_ns", "late", "illegal"),
-)
+_OF_A_GAME: Final = ("score", "ticks", "turns", "elapsed_ns", "think_ns", "late", "illegal")
+_ADDED: Final = ("games", "wins", "losses", *_OF_A_GAME)
 
 
 @attrs.frozen

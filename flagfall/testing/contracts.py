@@ -83,12 +83,21 @@ def check_scheduler(make_scheduler: MakeScheduler) -> None:
         AssertionError: a rule is violated; the message has its name and the reason.
     """
     for rule in SCHEDULER_RULES:
-        try:
-            rule(make_scheduler)
-        except AssertionError:
-            raise
-        except Exception as error:
-            raise AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}") from error
+        if (violation := _violation(rule, make_scheduler)) is not None:
+            raise violation
+
+
+def _violation(rule: Callable[..., None], *arguments: Any) -> AssertionError | None:
+    """Return the violation of a rule; any other error is one, too."""
+    try:
+        rule(*arguments)
+    except AssertionError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - what is checked may raise anything
+        violation = AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}")
+        violation.__cause__ = error
+        return violation
+    return None
 
 
 def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
@@ -203,20 +212,8 @@ DEFAULT_SEEDS: Final = (0, 1, 2**63 - 1)
 """Seeds of the episodes: the smallest ones and the largest."""
 
 ODD_ACTIONS: Final[tuple[Any, ...]] = (
-    None,
-    -1,
-    10**30,
-    1.5,
-    float("nan"),
-    "",
-    "é",
-    b"\xff",
-    (),
-    [],
-    {},
-    {"a": 1},
-    object(),
-    int,
+    *(None, -1, 10**30, 1.5, float("nan"), "", "é", b"\xff"),
+    *((), [], {}, {"a": 1}, object(), int),
 )
 """Actions that no task expects, and that agents may send."""
 
@@ -284,16 +281,7 @@ def report_task(
             continue
         meaning = inspect.getdoc(rule) or rule.__name__
         meaning = meaning.partition("\n")[0].removeprefix("Check that ").rstrip(".")
-        try:
-            rule(make_task, seeds, steps)
-        except AssertionError as error:
-            yield TaskGrade(rule.__name__, meaning, error)
-        except Exception as error:  # noqa: BLE001 - a task may raise anything
-            raised = AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}")
-            raised.__cause__ = error
-            yield TaskGrade(rule.__name__, meaning, raised)
-        else:
-            yield TaskGrade(rule.__name__, meaning)
+        yield TaskGrade(rule.__name__, meaning, _violation(rule, make_task, seeds, steps))
 
 
 def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:

@@ -206,12 +206,10 @@ def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
 class OpenedToRead:
     """A database that is open for reading; nothing beside it is changed.
 
+    It raises errors as `open_to_write` does.
+
     Attributes:
         connection: the connection to it, or to a copy.
-
-    Raises:
-        DamagedStore: the file is not a database, or a part of it is damaged.
-        UsageError: it cannot be opened, or a newer version of flagfall made it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -232,11 +230,7 @@ class OpenedToRead:
         return found == self._seen
 
     def check_unchanged(self) -> None:
-        """Raise an error if a run has begun to change the database while it was read without locks.
-
-        Raises:
-            UsageError: it has, so what was read may be of two states.
-        """
+        """Raise an error if a run has begun to change the database while it was read without locks."""
         if not self._is_live and self._copy is None and _states(self._path)[0] != self._seen[0]:
             self._raise_changed()
 

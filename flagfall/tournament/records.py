@@ -207,9 +207,6 @@ assert SEAT_FIELDS[-1] == "thinking"
 Records: TypeAlias = Mapping[str, MatchRecord]
 """Records of the matches that count, by match id; void attempts are not among them."""
 
-Played: TypeAlias = Sequence[tuple[MatchSpec, MatchRecord]]
-"""Matches that count, each with its record, in the order of the schedule."""
-
 
 def seat_scores(
     measure: Literal["result", "reward"],

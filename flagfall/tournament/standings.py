@@ -230,8 +230,5 @@ def export(rows: Sequence[ExportRow], form: str) -> bytes:
 
     Args:
         rows: all with the same columns.
-
-    Raises:
-        UsageError: a library that it needs is not installed.
     """
     return FILE_FORMATS[form](rows)

@@ -103,16 +103,15 @@ class StoredPlan:
     facts: dict[str, str]
 
     def for_display(self) -> TournamentPlan:
-        """Return the plan for display, which cannot be played; nothing that it names is read or imported.
-
-        Raises:
-            UsageError: the facts are not those of a plan.
-        """
+        """Return the plan for display, which cannot be played; nothing that it names is read or imported."""
         return plan_of_facts(self.name, self.seed, self.facts)
 
 
 class Store:
     """Database of a tournament.
+
+    What reads raises `DamagedStore` for what cannot be read; what writes raises `HostFault`, for example on a
+    full disk.
 
     Args:
         mode: `make` creates a missing database, `read` only reads.
@@ -147,9 +146,6 @@ class Store:
 
         Args:
             folder: folder in which relative paths in its text start.
-
-        Raises:
-            HostFault: the plan cannot be written.
         """
         from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
 
@@ -168,11 +164,7 @@ class Store:
             replace_file(self.folder / PLAN, plan.text.encode())
 
     def plan(self) -> StoredPlan | None:
-        """Return the stored plan, or `None` if no run has begun.
-
-        Raises:
-            DamagedStore: the plan cannot be read.
-        """
+        """Return the stored plan, or `None` if no run has begun."""
         with self._reading():
             stored = dict(self._database.execute("SELECT name, value FROM about"))
         if not stored:
@@ -206,11 +198,7 @@ class Store:
         return plan
 
     def put(self, *records: MatchRecord) -> None:
-        """Store the results of matches in one transaction, all or none of them.
-
-        Raises:
-            HostFault: the database cannot be written, for example on a full disk.
-        """
+        """Store the results of matches in one transaction, all or none of them."""
         with self._writing():
             seats: list[tuple[Any, ...]] = []
             numbered = []
@@ -238,11 +226,7 @@ class Store:
             raise HostFault(f"{self.folder / DATABASE} cannot be written: {error}") from error
 
     def records(self) -> Iterator[MatchRecord]:
-        """Return all records, including void attempts, in the order in which they were stored.
-
-        Raises:
-            DamagedStore: a record cannot be read.
-        """
+        """Return all records, including void attempts, in the order in which they were stored."""
         return (record for _, record in self._numbered(0))
 
     def _numbered(self, after: int, last: int = _LAST) -> Iterator[tuple[int, MatchRecord]]:
@@ -264,9 +248,6 @@ class Store:
 
         Args:
             number: number of the other record; 0 for the first ones.
-
-        Raises:
-            DamagedStore: a record cannot be read.
         """
         with self._reading():
             (last,) = self._database.execute(_UP_TO, (number, most)).fetchone()
@@ -278,9 +259,6 @@ class Store:
         Returns:
             The columns; `None` if they have to be made from the records: of small tournaments, of those whose
             schedule depends on results, and of those whose records do not fit the plan.
-
-        Raises:
-            DamagedStore: a record cannot be read.
         """
         if not has_fixed_schedule(plan):
             return None
@@ -289,11 +267,7 @@ class Store:
         return None if blocks is None else columns_of_blocks(plan, blocks)
 
     def remarks(self) -> list[MatchRecord]:
-        """Return the void attempts, and the matches that count although the host stalled, in order.
-
-        Raises:
-            DamagedStore: a record cannot be read.
-        """
+        """Return the void attempts, and the matches that count although the host stalled, in order."""
         with self._reading():
             rows = self._database.execute(_REMARKS).fetchall()
         return [
@@ -302,11 +276,7 @@ class Store:
         ]
 
     def noted(self) -> tuple[NotedSum, ...]:
-        """Return the sums of the numbers that agents noted in the matches that count.
-
-        Raises:
-            DamagedStore: the database cannot be read.
-        """
+        """Return the sums of the numbers that agents noted in the matches that count."""
         try:
             with self._reading():
                 return stored_sums(self._database)
@@ -383,9 +353,6 @@ class Store:
         """Return the facts that a run stored when it began: `flagfall`, its version; `begun`; `machine`.
 
         Stores of earlier versions have fewer of them.
-
-        Raises:
-            DamagedStore: they cannot be read.
         """
         with self._reading():
             rows = self._database.execute("SELECT name, value FROM about WHERE name <> 'text'").fetchall()
@@ -396,9 +363,6 @@ class Store:
 
         Args:
             query: a statement of this package, see `flagfall.tournament.excerpts`.
-
-        Raises:
-            DamagedStore: the database cannot be read.
         """
         with self._reading():
             return self._database.execute(query, values).fetchall()
@@ -408,9 +372,6 @@ class Store:
 
         Args:
             numbers: as the database counts records; unknown ones are left out.
-
-        Raises:
-            DamagedStore: a record cannot be read.
         """
         with self._reading(), self._snapshot():
             return [record for number in numbers for _, record in self._numbered(number - 1, number)]
@@ -428,7 +389,6 @@ class Store:
         """Make the folders for journals, and remove unfinished journals.
 
         Raises:
-            HostFault: the folders cannot be made.
             UsageError: one of them is a link, which may lead to files of others.
         """
         for name in (JOURNALS, RUNNING):

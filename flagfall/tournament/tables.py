@@ -215,9 +215,6 @@ class AgentTable:
 
         Args:
             keys: rank agents before their ratings do.
-
-        Raises:
-            UsageError: the plan is ranked by a rating that this program does not have.
         """
         place = {name: number for number, name in enumerate(self.agents)}
         values = self._computed[0]

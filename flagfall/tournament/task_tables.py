@@ -9,8 +9,9 @@ import numpy as np
 
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Groups, ResultColumns, columns_of
+from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.records import Played
+from flagfall.tournament.records import Records
 from flagfall.tournament.scoring import TaskRanking, TaskTotals, rank_totals
 from flagfall.tournament.stats.duels import mean_by_meeting
 from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound
@@ -65,9 +66,9 @@ def task_totals(plan: TournamentPlan, results: ResultColumns) -> dict[tuple[str,
     return totals
 
 
-def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
+def rank_tasks(plan: TournamentPlan, records: Records) -> tuple[TaskRanking, ...]:
     """Return the ranking on each task that has results, in the order of the plan."""
-    return rank_totals(plan, task_totals(plan, columns_of(plan, played)))
+    return rank_totals(plan, task_totals(plan, columns_of(plan, schedule(plan).played(records))))
 
 
 def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> Iterable[TaskRow]:

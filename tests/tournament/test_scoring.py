@@ -57,7 +57,7 @@ def played(results: Mapping[str, Sequence[Result]]) -> tuple[TournamentPlan, dic
 
 def rankings_of(results: Mapping[str, Sequence[Result]]) -> tuple[TaskRanking, ...]:
     plan, records = played(results)
-    return rank_tasks(plan, list(schedule(plan).played(records)))
+    return rank_tasks(plan, records)
 
 
 def places(**results: Result) -> dict[str, tuple[int, int]]:

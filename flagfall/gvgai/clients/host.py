@@ -224,11 +224,7 @@ class _ConnectionWaiter:
 
 @asynccontextmanager
 async def ready(host: Any) -> AsyncIterator[None]:
-    """Prepare the host for a match, if it is a `ClientHost`, and close it afterwards.
-
-    Raises:
-        HostFault: there is no network for its client.
-    """
+    """Prepare the host for a match, if it is a `ClientHost`, and close it afterwards."""
     if not isinstance(host, ClientHost):
         yield
         return

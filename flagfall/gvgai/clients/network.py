@@ -135,11 +135,7 @@ async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork
 
 
 def _shared_network(port: int) -> ClientNetwork:
-    """Listen in the machine's network; only one socket can listen on a port, which separates the clients.
-
-    Raises:
-        OSError: the port is in use, or there are no sockets left.
-    """
+    """Listen in the machine's network; only one socket can listen on a port, which separates the clients."""
     listener = socket.socket()
     try:
         listener.setblocking(False)

@@ -228,34 +228,15 @@ class _Raising:
         self._maybe("close")
 
 
-class RaisesInStart(_Raising):
-    """Fails when it starts."""
-
-    where = "start"
+def _raising_in(where: str) -> type[_Raising]:
+    return type("Raising", (_Raising,), {"where": where})
 
 
-class RaisesInInit(_Raising):
-    """Fails when a task begins."""
-
-    where = "init"
-
-
-class RaisesInAct(_Raising):
-    """Fails in a turn."""
-
-    where = "act"
-
-
-class RaisesInResult(_Raising):
-    """Fails when a task is over."""
-
-    where = "result"
-
-
-class RaisesInClose(_Raising):
-    """Fails when everything is over."""
-
-    where = "close"
+RaisesInStart: Final = _raising_in("start")
+RaisesInInit: Final = _raising_in("init")
+RaisesInAct: Final = _raising_in("act")
+RaisesInResult: Final = _raising_in("result")
+RaisesInClose: Final = _raising_in("close")
 
 
 async def swallows_cancellation(observation: int) -> int:

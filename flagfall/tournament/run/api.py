@@ -161,7 +161,6 @@ def open_tournament(
 
     Raises:
         UsageError: as for `run_tournament`.
-        HostFault: it cannot be written.
     """
     if holds_tournament(folder):  # a tournament that is refused stays as it is
         with closing(Store(folder)) as store:

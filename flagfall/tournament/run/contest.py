@@ -120,7 +120,6 @@ async def play_contest(
 
     Raises:
         UsageError: see `flagfall.tournament.run.api.run_tournament`.
-        HostFault: the folder cannot be written.
     """
     refuse_showing(plan, folder)
     stop = trio.Event() if stop is None else stop

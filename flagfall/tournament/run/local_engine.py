@@ -126,11 +126,7 @@ class _Worker:
             raise await self._lost() from None
 
     async def play(self, batch: Batch) -> UsageError | None:
-        """Send a batch, and report the answers as they arrive; return the error that ended it, if one did.
-
-        Raises:
-            WorkerLost: the process has ended.
-        """
+        """Send a batch, and report the answers as they arrive; return the error that ended it, if one did."""
         if self._stderr.tell() > MAX_STDERR_BYTES:
             self._stderr.truncate(0)
         await self.send(encode_batch(batch.left))

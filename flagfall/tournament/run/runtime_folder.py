@@ -31,11 +31,7 @@ _OTHERS: Final = 0o077
 
 
 def make_runtime_folder() -> Path:
-    """Return the runtime folder of this user; make it if it is missing.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """Return the runtime folder of this user; make it if it is missing."""
     user = os.geteuid()
     place = os.environ.get("XDG_RUNTIME_DIR", "")
     path = Path(tempfile.gettempdir()).absolute() / f"flagfall-{user}"
@@ -168,11 +164,7 @@ class _Process:
 
 
 def _read_process(pid: int) -> _Process:
-    """Read a process's entry in `/proc`; see proc_pid_stat(5).
-
-    Raises:
-        OSError: there is no such process.
-    """
+    """Read a process's entry in `/proc`; see proc_pid_stat(5)."""
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - three of these are read for each connection
         before, _, after = file.read().rpartition(b")")
     words = after.split()
@@ -180,11 +172,7 @@ def _read_process(pid: int) -> _Process:
 
 
 def _is_below(pid: int, top: int) -> bool:
-    """Return whether a process is a descendant of `top` or of another program that hosts agents.
-
-    Raises:
-        OSError: the tree changed while it was read.
-    """
+    """Return whether a process is a descendant of `top` or of another program that hosts agents."""
     if pid == top:
         return False
     process = _read_process(pid)
