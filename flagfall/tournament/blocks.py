@@ -91,12 +91,13 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         match_data: an array of `MATCH_ROW`, in the order in which they were stored.
-        seat_data: an array of `SEAT_ROW`; `agent` and `fell` are places in `agents` and `falls`.
+        seat_data: an array of `SEAT_ROW`; `agent` and `fell` are places in `agents` and
+            `disqualifications`.
         thinking_data: see `flagfall.tournament.columns.ResultColumns.thinking`.
     """
 
     agents: tuple[str, ...]
-    falls: tuple[str, ...]
+    disqualifications: tuple[str, ...]
     match_data: bytes
     seat_data: bytes
     thinking_data: bytes
@@ -121,7 +122,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(Block)
 def encode_block(records: Sequence[MatchRecord]) -> bytes:
     """Return a block of matches; raise `BlockError` if one of them has no place in it."""
     agents: dict[str, int] = {}
-    falls: dict[str, int] = {}
+    disqualifications: dict[str, int] = {}
     thinking: dict[tuple[int, int, int], int] = {}
     matches, seats = [], []
     for record in records:
@@ -133,9 +134,19 @@ def encode_block(records: Sequence[MatchRecord]) -> bytes:
         lost = int(any(seat.fell in TIME_LOSSES for seat in record.seats))
         for seat in record.seats:
             agent = agents.setdefault(seat.agent, len(agents))
-            fell = NOT_DISQUALIFIED if seat.fell is None else falls.setdefault(seat.fell, len(falls))
+            disqualified = (
+                NOT_DISQUALIFIED
+                if seat.fell is None
+                else disqualifications.setdefault(seat.fell, len(disqualifications))
+            )
             seats.append(
-                (agent, fell, seat.score, seat.reward, *(getattr(seat, name) for name in SEAT_COUNTERS))
+                (
+                    agent,
+                    disqualified,
+                    seat.score,
+                    seat.reward,
+                    *(getattr(seat, name) for name in SEAT_COUNTERS),
+                )
             )
             for bucket, count in seat.thinking:
                 key = agent, lost, bucket
@@ -145,7 +156,7 @@ def encode_block(records: Sequence[MatchRecord]) -> bytes:
         return _ENCODER.encode(
             Block(
                 tuple(agents),
-                tuple(falls),
+                tuple(disqualifications),
                 np.array(matches, dtype=MATCH_ROW).tobytes(),
                 np.array(seats, dtype=SEAT_ROW).tobytes(),
                 rows.tobytes(),
@@ -176,7 +187,7 @@ def _is_possible(block: Block) -> bool:
         all((values >= 0).all() for values in counts)
         and bool(matches["seats"].sum() == len(seats))
         and _within(seats["agent"], 0, len(block.agents))
-        and _within(seats["fell"], NOT_DISQUALIFIED, len(block.falls))
+        and _within(seats["fell"], NOT_DISQUALIFIED, len(block.disqualifications))
         and _within(thinking[:, 0], 0, len(block.agents))
         and _within(thinking[:, 1], 0, 2)
         and _within(thinking[:, 2], 0, MAX_BUCKET + 1)
@@ -286,9 +297,11 @@ def _gathered(
 ) -> ResultColumns:
     """Return the rows of all blocks as columns, in the order of the schedule."""
     seats = [block.seats() for block in blocks]
-    falls = codes(name for block in blocks for name in block.falls)
+    disqualifications = codes(name for block in blocks for name in block.disqualifications)
     maps = [[agents[name] for name in block.agents] for block in blocks]
-    reasons = [[*(falls[name] for name in block.falls), NOT_DISQUALIFIED] for block in blocks]
+    reasons = [
+        [*(disqualifications[name] for name in block.disqualifications), NOT_DISQUALIFIED] for block in blocks
+    ]
     first_seat = np.concatenate([[0], np.cumsum(matches["seats"])])
     seat_order = _ranges(first_seat[order], matches["seats"][order])
 
@@ -299,7 +312,7 @@ def _gathered(
 
     return ResultColumns(
         agents=tuple(agents),
-        falls=tuple(falls),
+        disqualifications=tuple(disqualifications),
         task=task,
         meeting=np.cumsum(np.diff(meeting, prepend=meeting[:1]) != 0),
         first_seat=np.concatenate([[0], np.cumsum(matches["seats"][order])]),
@@ -307,7 +320,7 @@ def _gathered(
         agent=_mapped(seats, "agent", maps)[seat_order],
         score=column("score"),
         reward=column("reward"),
-        fell=_mapped(seats, "fell", reasons)[seat_order],
+        disqualified=_mapped(seats, "fell", reasons)[seat_order],
         seat_counters={name: column(name) for name in SEAT_COUNTERS},
         thinking=_thinking(blocks, maps),
     )
@@ -401,14 +414,14 @@ class _Calendar:
 
 def _scores_follow(plan: TournamentPlan, results: ResultColumns) -> bool:
     """Return whether all scores follow from rewards and results; see `seat_scores`."""
-    fell = results.fell != NOT_DISQUALIFIED
+    disqualified = results.disqualified != NOT_DISQUALIFIED
     for number in np.unique(results.seats):
         place = np.flatnonzero(results.seats == number)
         seats = results.first_seat[place][:, None] + np.arange(number)
         if number == 1:
             wanted = _scores_alone(plan, results, place, seats[:, 0])[:, None]
         else:
-            wanted = _scores_together(results.reward[seats], fell[seats])
+            wanted = _scores_together(results.reward[seats], disqualified[seats])
         if (results.score[seats] != wanted).any():
             return False
     return True
@@ -417,17 +430,19 @@ def _scores_follow(plan: TournamentPlan, results: ResultColumns) -> bool:
 def _scores_alone(plan: TournamentPlan, results: ResultColumns, matches: Array, seats: Array) -> Array:
     by_reward = np.array([task.score == "reward" for task in plan.tasks])[results.task[matches]]
     solved, tasks = results.counters["solved"][matches], results.counters["tasks"][matches]
-    counted = (tasks > 0) & (results.fell[seats] == NOT_DISQUALIFIED)
+    counted = (tasks > 0) & (results.disqualified[seats] == NOT_DISQUALIFIED)
     share = np.divide(solved, tasks, out=np.zeros(len(matches)), where=counted)
     return np.where(by_reward, results.reward[seats], share)
 
 
-def _scores_together(rewards: Array, fell: Array) -> Array:
+def _scores_together(rewards: Array, disqualified: Array) -> Array:
     number = rewards.shape[1]
     wanted = np.zeros(rewards.shape)
     for me in range(number):
         for other in range(number):
             if me != other:
                 equal = np.where(rewards[:, me] == rewards[:, other], 0.5, rewards[:, me] > rewards[:, other])
-                wanted[:, me] += np.where(fell[:, me] != fell[:, other], ~fell[:, me], equal)
-    return np.where(fell, 0.0, wanted / (number - 1))
+                wanted[:, me] += np.where(
+                    disqualified[:, me] != disqualified[:, other], ~disqualified[:, me], equal
+                )
+    return np.where(disqualified, 0.0, wanted / (number - 1))

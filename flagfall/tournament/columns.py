@@ -19,7 +19,7 @@ from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec
 Array: TypeAlias = np.ndarray[Any, Any]
 
 NOT_DISQUALIFIED: Final = -1
-"""Code in `ResultColumns.fell` of a seat that was not disqualified."""
+"""Code in `ResultColumns.disqualified` of a seat that was not disqualified."""
 
 SEAT_COUNTERS: Final = ("turns", "late", "illegal", "dropped", "over_ns", "think_max_ns")
 """Counters of `flagfall.tournament.records.SeatRecord` that standings contain."""
@@ -38,13 +38,13 @@ class ResultColumns:
         first_seat: of each match, the place of its first seat; one more for the end.
         counters: of each match, by the names of `MATCH_COUNTERS`.
         agent: of each seat, the place of its agent in `agents`.
-        fell: of each seat, the place in `falls` or `NOT_DISQUALIFIED`.
+        disqualified: of each seat, the place in `disqualifications` or `NOT_DISQUALIFIED`.
         seat_counters: of each seat, by the names of `SEAT_COUNTERS`.
         thinking: distribution of turn times: rows of agent, whether the match has a time loss, bucket, count.
     """
 
     agents: tuple[str, ...]
-    falls: tuple[str, ...]
+    disqualifications: tuple[str, ...]
     task: Array
     meeting: Array
     first_seat: Array
@@ -52,7 +52,7 @@ class ResultColumns:
     agent: Array
     score: Array
     reward: Array
-    fell: Array
+    disqualified: Array
     seat_counters: Mapping[str, Array]
     thinking: Array
 
@@ -71,8 +71,8 @@ class ResultColumns:
 
     def time_losses(self) -> Array:
         """Return of each seat whether the clock disqualified its agent."""
-        codes = [code for code, reason in enumerate(self.falls) if reason in TIME_LOSSES]
-        return np.isin(self.fell, codes)
+        codes = [code for code, reason in enumerate(self.disqualifications) if reason in TIME_LOSSES]
+        return np.isin(self.disqualified, codes)
 
     def without_time_losses(self) -> ResultColumns:
         """Return the matches in which the clock disqualified no agent; itself if these are all."""
@@ -99,7 +99,7 @@ class ResultColumns:
             agent=self.agent[seats],
             score=self.score[seats],
             reward=self.reward[seats],
-            fell=self.fell[seats],
+            disqualified=self.disqualified[seats],
             seat_counters={name: values[seats] for name, values in self.seat_counters.items()},
         )
 
@@ -112,10 +112,10 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
     """
     task_of = {task.name: place for place, task in enumerate(plan.tasks)}
     agents = codes(agent.name for agent in plan.agents)
-    falls: dict[str, int] = {}
+    disqualifications: dict[str, int] = {}
     tasks, meetings, first_seat = array("q"), array("q"), array("q", [0])
     matches = {name: array("d" if name == "game_score" else "q") for name in MATCH_COUNTERS}
-    agent, fell, score, reward = array("q"), array("q"), array("d"), array("d")
+    agent, disqualified, score, reward = array("q"), array("q"), array("d"), array("d")
     seats = {name: array("q") for name in SEAT_COUNTERS}
     thinking: dict[tuple[int, int, int], int] = {}
     meeting, number = None, -1
@@ -130,7 +130,11 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
         for seat in record.seats:
             code = agents.setdefault(seat.agent, len(agents))
             agent.append(code)
-            fell.append(NOT_DISQUALIFIED if seat.fell is None else falls.setdefault(seat.fell, len(falls)))
+            disqualified.append(
+                NOT_DISQUALIFIED
+                if seat.fell is None
+                else disqualifications.setdefault(seat.fell, len(disqualifications))
+            )
             score.append(seat.score)
             reward.append(seat.reward)
             for name, values in seats.items():
@@ -141,7 +145,7 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
         first_seat.append(len(agent))
     return ResultColumns(
         agents=tuple(agents),
-        falls=tuple(falls),
+        disqualifications=tuple(disqualifications),
         task=_whole(tasks),
         meeting=_whole(meetings),
         first_seat=_whole(first_seat),
@@ -149,7 +153,7 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
         agent=_whole(agent),
         score=np.array(score, dtype=float),
         reward=np.array(reward, dtype=float),
-        fell=_whole(fell),
+        disqualified=_whole(disqualified),
         seat_counters={name: _whole(values) for name, values in seats.items()},
         thinking=_whole([(*key, count) for key, count in sorted(thinking.items())]).reshape(-1, 4),
     )

@@ -77,7 +77,7 @@ _DRAWN: Final = 4
 """Numbers that are drawn for each match of a sample."""
 
 
-def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
+def first_disqualifications(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
     """Return for each agent and reason the first match in which it was disqualified for this reason."""
     rows = store.rows(
         "SELECT agent, fell, min(match) FROM seats WHERE fell IS NOT NULL AND match IN"  # noqa: S608 - ours
@@ -90,7 +90,7 @@ def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
 
 def disqualified(store: Store, limit: int) -> list[MatchRecord]:
     """Return matches in which an agent was disqualified, one for each agent and reason."""
-    found = {record.id: record for _, _, record in first_falls(store, limit)}
+    found = {record.id: record for _, _, record in first_disqualifications(store, limit)}
     return list(found.values())
 
 

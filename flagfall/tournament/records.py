@@ -211,7 +211,7 @@ Records: TypeAlias = Mapping[str, MatchRecord]
 def seat_scores(
     measure: Literal["result", "reward"],
     rewards: Sequence[float],
-    fell: Sequence[str | None],
+    disqualified: Sequence[str | None],
     *,
     solved: int,
     tasks: int,
@@ -229,8 +229,8 @@ def seat_scores(
     if len(rewards) == 1:
         if measure == "reward":
             return (float(rewards[0]),)
-        return (solved / tasks if tasks and fell[0] is None else 0.0,)
-    standing = [(reason is None, reward) for reason, reward in zip(fell, rewards, strict=True)]
+        return (solved / tasks if tasks and disqualified[0] is None else 0.0,)
+    standing = [(reason is None, reward) for reason, reward in zip(disqualified, rewards, strict=True)]
     return tuple(
         sum(_compare(mine, theirs) for seat, theirs in enumerate(standing) if seat != me)
         / (len(standing) - 1)

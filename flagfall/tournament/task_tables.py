@@ -53,15 +53,15 @@ def task_totals(plan: TournamentPlan, results: ResultColumns) -> dict[tuple[str,
     result = np.bincount(keys, results.score, len(plan.tasks) * size)
     totals = {}
     for key, rows in zip(seats.keys, seats.rows(), strict=True):
-        fallen = results.fell[rows]
-        fallen = fallen[fallen != NOT_DISQUALIFIED]
+        reasons = results.disqualified[rows]
+        reasons = reasons[reasons != NOT_DISQUALIFIED]
         totals[plan.tasks[key // size].name, results.agents[key % size]] = TaskTotals(
             wins=int(whole["solved"][key]),
             result=float(result[key]),
             score=float(score[key]),
             ticks=int(whole["ticks"][key]),
             games=int(whole["tasks"][key]),
-            disqualified=results.falls[fallen[0]] if len(fallen) else "",
+            disqualified=results.disqualifications[reasons[0]] if len(reasons) else "",
         )
     return totals
 
@@ -76,7 +76,7 @@ def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> I
     size = len(results.agents)
     seats, match = _by_task_and_agent(plan, results), results.match_of_seat
     solved, tasks = (seats.sums(results.counters[name][match]) for name in ("solved", "tasks"))
-    fell = seats.sums(results.fell != NOT_DISQUALIFIED)
+    disqualified = seats.sums(results.disqualified != NOT_DISQUALIFIED)
     reward = np.bincount(results.task[match] * size + results.agent, results.reward, len(plan.tasks) * size)
     meeting, agent, means = mean_by_meeting(results, np.arange(len(results.agent)))
     task_of = np.zeros(int(results.meeting[-1]) + 1 if len(results) else 0, dtype=np.int64)
@@ -99,5 +99,5 @@ def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> I
                 reward=float(reward[key]) / matches,
                 solved=int(solved[key]) if task.seats == 1 else 0,
                 tasks=int(tasks[key]),
-                fell=int(fell[key]),
+                fell=int(disqualified[key]),
             )

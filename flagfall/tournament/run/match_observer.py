@@ -220,8 +220,8 @@ class MatchObserver:
             counted = [instance for instance in counted if not instance.training][-last:]
         solved = sum(instance.solved for instance in counted)
         rewards = [float(seat.stats.reward) for seat in result.seats]
-        fell = [seat.lost_by for seat in result.seats]
-        scores = seat_scores(measure, rewards, fell, solved=solved, tasks=len(counted))
+        disqualified = [seat.lost_by for seat in result.seats]
+        scores = seat_scores(measure, rewards, disqualified, solved=solved, tasks=len(counted))
         return MatchRecord(
             id=spec.id,
             attempt=attempt,

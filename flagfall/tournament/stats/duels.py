@@ -101,14 +101,15 @@ class _AloneGroup:
     meeting: Array
     agent: Array
     score: Array
-    fell: Array
+    disqualified: Array
 
     def compare(self, one: int, other: int) -> tuple[Array, Array]:
         """Return the points of two of the agents in each meeting; see `compare_solo`."""
         mine, theirs = self.score[:, one], self.score[:, other]
-        fallen = self.fell[:, one] | self.fell[:, other]
+        one_out, other_out = self.disqualified[:, one], self.disqualified[:, other]
         won = np.where(mine == theirs, 0.5, mine > theirs)
-        return np.where(fallen, ~self.fell[:, one], won), np.where(fallen, ~self.fell[:, other], 1 - won)
+        either = one_out | other_out
+        return np.where(either, ~one_out, won), np.where(either, ~other_out, 1 - won)
 
     def duels(self) -> Duels:
         """Return the duels of all pairs of agents, meeting by meeting."""
@@ -144,8 +145,8 @@ def _alone(results: ResultColumns) -> Iterator[_AloneGroup]:
     for size in np.unique(counts[counts > 1]):
         chosen = counts == size
         seats = results.first_seat[alone[first[chosen][:, None] + np.arange(size)]]
-        fell = results.fell[seats] != NOT_DISQUALIFIED
-        yield _AloneGroup(meetings[chosen], results.agent[seats], results.score[seats], fell)
+        disqualified = results.disqualified[seats] != NOT_DISQUALIFIED
+        yield _AloneGroup(meetings[chosen], results.agent[seats], results.score[seats], disqualified)
 
 
 @attrs.frozen(eq=False)
