@@ -130,10 +130,7 @@ def check_member(file: str, member: str, what: str, methods: Collection[str]) ->
     """Check that a file may have an object; what it does when it is imported is not known.
 
     Args:
-        file: a path that ends in `.py`.
         member: the object's name in it, possibly with dots.
-        what: what the object is, for the message.
-        methods: see `which_member`.
 
     Raises:
         UsageError: there is no such file, or the name stands nowhere in it.
@@ -188,14 +185,7 @@ def _outline(tree: ast.Module | None, methods: Collection[str], *, bare: bool) -
 
 
 def check_file(path: Path, what: str) -> None:
-    """Check that there is a file.
-
-    Args:
-        what: the kind of thing that is looked for in it, for the message.
-
-    Raises:
-        UsageError: there is none; the message has similar names beside it.
-    """
+    """Check that there is a file."""
     if not path.is_file():
         beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
         raise UsageError(f"no such {what} file: {path}{suggest(path.name, beside)}")

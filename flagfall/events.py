@@ -83,8 +83,6 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     """Start of a match, with everything that is needed to execute it again.
 
     Attributes:
-        tasks: the ids of the tasks, in the order given.
-        scheduler: the text form of the task scheduler.
         agents: one name for each seat, in seat order.
         seed: the root seed of the match; every other seed derives from it.
         clock: `wall` or `virtual`.
@@ -145,7 +143,6 @@ class TurnPlayed(Event, frozen=True, tag="turn", gc=False):
         reward: sent with the observation, for the action of an earlier turn.
         action: the action that was played: the seat's own, or NIL.
         spent_ns: time charged to the seat: the duration of its turn, less `credit_ns`.
-        verdict: see `Verdict`.
         credit_ns: time that the host lost during the turn; not charged to the seat.
         answers: at real-time pace, the turn that the action answered, if it is an older one.
         refused: the illegal action, shortened (`flagfall.kernel.safe_values`).
@@ -245,7 +242,6 @@ class TaskEnded(Event, frozen=True, tag="end"):
     """End of a task.
 
     Attributes:
-        index: zero-based index of the task within the match.
         result: `True`, `False`, or `None` if the task has no result or was cut short.
         ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.outcomes.Outcome`.
         answers: the answers of the seats to the result, by seat number; a task scheduler may use them.

@@ -53,15 +53,12 @@ class MatchRequest:
 
     Attributes:
         tasks: what is played, see `play`.
-        agents: one for each seat.
         scheduler: the text of a task scheduler; `None` for the default, or if `tasks` has one.
         time_control: of every seat, as a value or a text; `None` for the default.
         clock: `virtual`: waiting takes no time, and the same seed gives the same journal.
-        seed: the root seed.
         steps: the most turns of the match, at least 1.
         tick_ns: real-time pace: the time of a tick in nanoseconds, at least 1; `None` for lock-step pace.
         journal: the file to record the match in, or a `Journal`.
-        sinks: functions that are called with every event.
     """
 
     tasks: Tasks
@@ -132,9 +129,6 @@ class MatchRequest:
 
 def check_count(field: str, value: Any) -> None:
     """Check a number that is at least 1, or `None`.
-
-    Args:
-        field: its name, as the user writes it.
 
     Raises:
         UsageError: it is another value.

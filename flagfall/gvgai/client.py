@@ -106,17 +106,14 @@ async def play_remote(
     stream = await _connect(host, port, wait_seconds)
     async with stream:
         name = f"{host}:{port}"
+        label = getattr(agent, "__name__", None) or type(agent).__name__
         events = PlainEvents(
-            sinks, [name], _name(agent), seed, scheduler="server", time_control=str(control), now=now
+            sinks, [name], label, seed, scheduler="server", time_control=str(control), now=now
         )
         game = _RemoteGame(agent, control, seed, now, report or ClientReport(), name, events)
         played = await game.play(stream)
         events.end("finished" if played.finished else "seats" if played.fault else "stopped", played.fault)
         return played
-
-
-def _name(agent: Any) -> str:
-    return getattr(agent, "__name__", None) or type(agent).__name__
 
 
 async def _connect(host: str, port: int, wait_seconds: float) -> trio.SocketStream:
@@ -129,34 +126,29 @@ async def _connect(host: str, port: int, wait_seconds: float) -> trio.SocketStre
     raise UsageError(f"no server listens at {host}:{port}: start it first, or use another port")
 
 
+@attrs.define(eq=False)
 class _RemoteGame:
     """One session; see `play_remote` for the arguments."""
 
-    def __init__(
-        self,
-        agent: Any,
-        control: TimeControl,
-        seed: int,
-        now: Callable[[], int],
-        report: ClientReport,
-        name: str,
-        events: PlainEvents,
-    ) -> None:
-        self._name = name
-        self._events = events
-        self._level_reward = 0.0
-        self._level_ticks = 0
-        self._agent = agent
-        self._control = control
-        self._seed = seed
-        self._now = now
-        self._turn: tuple[int, int, object] = now(), NEVER_NS, None
-        self._timer = ElapsedTimer(now, lambda: self._turn)
-        self._played: AdaptedAgent | None = None
-        self._report = report
-        self._began_ns = 0
-        self._score = 0.0
-        self._validates = False
+    _agent: Any
+    _control: TimeControl
+    _seed: int
+    _now: Callable[[], int]
+    _report: ClientReport
+    _name: str
+    _events: PlainEvents
+    _turn: tuple[int, int, object] = 0, NEVER_NS, None
+    _played: AdaptedAgent | None = None
+    _level_reward: float = 0.0
+    _level_ticks: int = 0
+    _began_ns: int = 0
+    _score: float = 0.0
+    _validates: bool = False
+    _timer: ElapsedTimer = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._set_timer(NEVER_NS)
+        self._timer = ElapsedTimer(self._now, lambda: self._turn)
 
     async def play(self, stream: trio.SocketStream) -> ClientReport:
         protocol = ClientProtocol()
@@ -261,8 +253,6 @@ class _RemoteGame:
             return await resolve(how(Envelope(self._report.ticks, state, reward, phase)))
         except Exception as error:
             raise AgentFault("crashed", agent_traceback(error)) from error
-
-    # The clock.
 
     @staticmethod
     def _limit(limit_ns: int | None) -> int:

@@ -66,9 +66,6 @@ class ClientSession:
 
     Args:
         pipe: connection to the client; the caller closes it.
-
-    Attributes:
-        protocol: state of the line protocol.
     """
 
     def __init__(self, pipe: PipeStream, track: Track) -> None:
@@ -197,9 +194,6 @@ def control_of_client(control: TimeControl) -> TimeControl:
     If a turn can abort the level (`act_abort`), the rules are those of the published program. There the
     client enforces `act`: it starts its timer when it has read the state, and sends `ACTION_NIL` by itself,
     and the server plays the action that arrives. So every answer before `act_abort` is played here.
-
-    Args:
-        control: time control of the rules.
     """
     return control if control.act_abort is None else attrs.evolve(control, act=control.act_abort)
 
@@ -209,7 +203,6 @@ class ConnectedHost:
 
     Args:
         connection: its socket; the host closes it.
-        name: name in tables and records.
     """
 
     kind: HostKind = "remote"
@@ -243,7 +236,6 @@ class ProgramHost:
 
     Args:
         command: program with its arguments; split as by a shell, without running one.
-        name: name in tables and records.
         isolation: isolation of its process. In a sandbox it can read the files that its command names, and
             those in `isolation.readable`.
 

@@ -79,17 +79,6 @@ def game_file(number: int, folder: Path) -> str:
     return str((inside if inside.is_dir() else folder) / name)
 
 
-def game_number(game: str, otherwise: int = 0) -> int:
-    """Return the number of a game.
-
-    Args:
-        game: its name or its file.
-        otherwise: for a game that the original does not number.
-    """
-    name = Path(game).stem
-    return GAMES.index(name) if name in GAMES else otherwise
-
-
 DISQUALIFIED: Final = -100
 DISQUALIFIED_SCORE: Final = -1000.0
 WIN_SCORE: Final = 1.0
@@ -102,9 +91,8 @@ class OriginalOutput:
     """Sink that writes the lines of one match.
 
     Args:
-        game: name or file of the game.
-        write: called with each line, without its line feed; a call may have several lines.
         place: number printed for a game that has none in the original.
+        write: called with each line, without its line feed; a call may have several lines.
         at_once: write each line when it is known; otherwise all of them when the match is over, so that lines
             of several matches do not mix.
     """
@@ -118,7 +106,9 @@ class OriginalOutput:
         *,
         at_once: bool = True,
     ) -> None:
-        self._game = f"[GAME] Game idx:{game_number(game, place)} game name {Path(game).stem}"
+        name = Path(game).stem
+        number = GAMES.index(name) if name in GAMES else place
+        self._game = f"[GAME] Game idx:{number} game name {name}"
         self._rules = rules
         self._write = write
         self._at_once = at_once
@@ -128,11 +118,7 @@ class OriginalOutput:
         self._disqualified = False
 
     def __call__(self, event: Event) -> None:
-        """Take an event; see `flagfall.kernel.dispatcher.Sink`.
-
-        Args:
-            event: any event of the match.
-        """
+        """Take an event; see `flagfall.kernel.dispatcher.Sink`."""
         if isinstance(event, MatchStarted):
             self._add(self._game)
         elif isinstance(event, SeatReady):

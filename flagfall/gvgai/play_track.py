@@ -56,9 +56,6 @@ class TrackTimes:
             rules: rules of the track; their name is that of the default time control.
             text: text of another time control; its `total` is the time for training.
             training_ns: time for training, overriding both.
-
-        Raises:
-            UsageError: the text is not a time control.
         """
         control = TimeControl.parse(text or rules.name)
         if text is not None and control.total is not None:
@@ -92,12 +89,7 @@ async def play_track(
     """Play a whole track in the running event loop.
 
     Args:
-        setup: game and rules of the track.
         agent: see `track_player`.
-        host: where the agent runs.
-        isolation: isolation of an agent in a process.
-        name: name of the agent in tables.
-        seed: root seed of the match.
         stop: setting it ends the match before its next turn.
 
     Raises:
@@ -141,7 +133,6 @@ def track_player(
             all agents do.
         isolation: isolation of an agent in a process; by default that of agents in processes, and none for
             `program:`.
-        virtual: the match is played on the virtual clock.
 
     Raises:
         UsageError: there is no such agent or program, or no time would pass.
@@ -190,10 +181,6 @@ async def play_track_request(request: MatchRequest, stop: trio.Event | None = No
     Args:
         request: the match, checked, of one agent.
         stop: set it to end the match before its next turn.
-
-    Raises:
-        UsageError: the agent or the journal is not as it has to be; nothing was played or written.
-        HostFault: the game, a sink or the disk failed.
     """
     setup, (player,) = request.tasks, request.agents
     assert isinstance(setup, TrackSetup)

@@ -68,27 +68,18 @@ def action_word(action: object) -> str:
 
 
 def choice_word(answer: object) -> str:
-    """Return the choice of one of our agents as a keyword; `-1` if it chooses nothing.
-
-    Args:
-        answer: its answer to a result, any value.
-    """
+    """Return the choice of one of our agents as a keyword; `-1` if it chooses nothing."""
     word = str(answer)
     return word if word in _LEVELS or word in END_WORDS else _NO_LEVEL
 
 
 # Lines of the learning track's protocol, `id#payload`, for both ends, without I/O: bytes in, messages out.
 #
-# The server numbers its messages 0, 1, 2, ...; a reply carries the number of the message that it answers.
-# The server handles other input as follows:
-#
-# | input | effect |
-# |---|---|
-# | a blank line, one without a second field, or whose first field is not a whole number (*malformed*) |
-# dropped | | a reply to an earlier message (*stale*) | dropped | | a reply to a message that has not been
-# sent (*future*) | dropped | | more than `MAX_DROPPED` of these before an answer | `LineError` | | a line
-# longer than `MAX_REPLY_BYTES` | `LineError` | | an incomplete line at the end of the stream | not an answer;
-# the caller sees the end of the stream |
+# The server numbers its messages 0, 1, 2, ...; a reply carries the number of the message that it answers. The
+# server drops a line that is blank, has no second field, or whose first field is not a whole number
+# (*malformed*), a reply to an earlier message (*stale*), and one to a message that has not been sent
+# (*future*). More than `MAX_DROPPED` of these before an answer, or a line longer than `MAX_REPLY_BYTES`, are
+# a `LineError`; an incomplete line at the end of the stream is no answer.
 #
 # The kind of observation that a client requests is taken from every well-formed line, dropped or not.
 
@@ -147,11 +138,7 @@ class ServerProtocol:
         return b"%d#%s\n" % (self.number, payload.encode())
 
     def feed(self, data: bytes) -> None:
-        """Add input.
-
-        Args:
-            data: any part of the stream.
-        """
+        """Add input."""
         self._reader.feed(data)
 
     def next_answer(self) -> str | None:
@@ -207,11 +194,7 @@ class ClientProtocol:
         self._reader = LineReader(MAX_MESSAGE_BYTES)
 
     def feed(self, data: bytes) -> None:
-        """Add input.
-
-        Args:
-            data: any part of the stream.
-        """
+        """Add input."""
         self._reader.feed(data)
 
     def next_message(self) -> Message | None:
@@ -233,7 +216,6 @@ class ClientProtocol:
         """Return a reply as bytes.
 
         Args:
-            number: the number of the message that it answers.
             kind: kind of observation requested next.
         """
         return f"{number}#{answer}#{kind}\n".encode()

@@ -64,11 +64,7 @@ class RandomPlayer:
         return self._random.choice(("NIL", *state.available_actions))
 
     def result(self, state: StateObservation) -> int:  # noqa: ARG002 - part of the interface
-        """Return a random level.
-
-        Args:
-            state: last one of the level.
-        """
+        """Return a random level."""
         return self._random.randrange(TRAINING_LEVELS)
 
 
@@ -120,11 +116,7 @@ class QLearningPlayer:
         return action
 
     def result(self, state: StateObservation) -> int:
-        """Learn from the outcome of a level; return the levels in turn.
-
-        Args:
-            state: last one of the level.
-        """
+        """Learn from the outcome of a level; return the levels in turn."""
         prize = {"PLAYER_WINS": self._prize, "PLAYER_LOSES": -self._prize}.get(state.game_winner, 0.0)
         self._learn(state.game_score - self._score + prize, 0.0)
         self._begin()

@@ -45,12 +45,7 @@ class TrackSession:
 
     Attributes:
         number: zero-based, in the order of connecting.
-        name: name of the client in tables.
-        seed: root seed of the match.
-        journal: file of the journal, if the match is recorded.
         result: result of the match; `None` while it runs, and if it was void.
-        sink: has the statistics of the track so far.
-        fault: reason that the match was void.
     """
 
     number: int
@@ -66,23 +61,16 @@ class TrackServer:
     """Server that plays a match with each client that connects.
 
     Args:
-        setup: game and rules of the track.
-        control: time control of every client.
         port: port to listen on; 0 for any free one.
-        address: address of this machine to listen on.
         sessions: number of clients after which the server stops listening; it returns when the last one has
             played. `None`: no limit.
         seed: seed of the first session; the others derive theirs from it.
         journal: file for the journal of each match; numbered if there may be several.
-        sinks: returns additional sinks for the match of a session.
         on_change: called with each session when it begins and when it is over.
 
     Raises:
         UsageError: the game does not exist or cannot be played, the journal cannot be written, the port is
             invalid, or the time control cannot be applied to clients.
-
-    Attributes:
-        sessions: all sessions so far.
     """
 
     def __init__(

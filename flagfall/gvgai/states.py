@@ -96,33 +96,9 @@ def read_state(payload: bytes) -> StateMessage:
         fields = decode_state(payload)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise LineError(f"not a state of a server: {error}: {payload[:40]!r}") from error
-    state = StateObservation(
-        game_score=fields.game_score,
-        game_tick=fields.game_tick,
-        game_winner=fields.game_winner,
-        is_game_over=fields.is_game_over,
-        world_dimension=fields.world_dimension,
-        block_size=fields.block_size,
-        no_of_players=fields.no_of_players,
-        avatar_speed=fields.avatar_speed,
-        avatar_orientation=fields.avatar_orientation,
-        avatar_position=fields.avatar_position,
-        avatar_last_action=fields.avatar_last_action.removeprefix(_ACTION),
-        avatar_type=fields.avatar_type,
-        avatar_health_points=fields.avatar_health_points,
-        avatar_max_health_points=fields.avatar_max_health_points,
-        avatar_limit_health_points=fields.avatar_limit_health_points,
-        is_avatar_alive=fields.is_avatar_alive,
-        available_actions=tuple([action.removeprefix(_ACTION) for action in fields.available_actions]),
-        avatar_resources=fields.avatar_resources,
-        observation_grid=_grid(fields.observation_grid),
-        npc_positions=_rows(fields.npc_positions),
-        immovable_positions=_rows(fields.immovable_positions),
-        movable_positions=_rows(fields.movable_positions),
-        resources_positions=_rows(fields.resources_positions),
-        portals_positions=_rows(fields.portals_positions),
-        from_avatar_sprites_positions=_rows(fields.from_avatar_sprites_positions),
-    )
+    values = {name: getattr(fields, name) for name in _PLAIN_FIELDS}
+    values |= {name: read(getattr(fields, name)) for name, read in _READERS.items()}
+    state = StateObservation(**values)
     return StateMessage(fields.phase, state, fields.is_validation)
 
 
@@ -139,6 +115,26 @@ def _rows(rows: _Lists) -> Rows:
 def _grid(columns: list[list[list[_Sprite]]]) -> Grid:
     return tuple([_rows(column) for column in columns])
 
+
+def _action(name: str) -> str:
+    return name.removeprefix(_ACTION)
+
+
+def _actions(names: list[str]) -> tuple[str, ...]:
+    return tuple(map(_action, names))
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+    {
+        "avatar_last_action": _action,
+        "available_actions": _actions,
+        "observation_grid": _grid,
+        **{name: _rows for name in WireState.__struct_fields__ if name.endswith("_positions")},
+    }
+)
+"""What converts the values of fields that are not those of a `StateObservation` already."""
+
+_PLAIN_FIELDS: Final = frozenset(WireState.__struct_fields__) - {"phase", "is_validation", *_READERS}
 
 _SIGNED: Final = tuple(str(byte - 256 if byte > 127 else byte) for byte in range(256))  # noqa: PLR2004 - the largest
 """Bytes as signed numbers, as in Java."""
@@ -186,11 +182,7 @@ class StateLines:
         return self._writer.write(state, "INIT", tick=tick, is_validation=is_validation)
 
     def act(self, state: StateObservation, kind: str) -> str:
-        """Return the state before a tick.
-
-        Args:
-            kind: kind of observation that the client requests: `JSON`, `IMAGE` or `BOTH`.
-        """
+        """Return the state before a tick."""
         if kind == JSON:
             return self._writer.write(state, "ACT")
         picture = self._picture()

@@ -7,6 +7,7 @@ millions of games: they are summed up as they come, and the number of games kept
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -41,8 +42,6 @@ class GameStatistics:
         at_ns: time of its end, since the match began.
         elapsed_ns: duration, including `init` and `result`.
         think_ns: time charged for its turns.
-        late: turns for which the agent was late.
-        illegal: turns answered with an illegal action.
     """
 
     phase: str
@@ -69,12 +68,8 @@ class Sums:
     """Sums over games of one phase: those of a level, all of them, or consecutive ones.
 
     Attributes:
-        phase: phase of the games.
         level: level of the games; `None` if there may be several.
-        games: number of games.
         wins, losses: of these; the others had no winner.
-        score: sum of the scores.
-        best: best score.
         ticks, turns, elapsed_ns, think_ns, late, illegal: sums of the fields of `GameStatistics`.
         until_ns: end of the last game, since the match began.
     """
@@ -98,28 +93,18 @@ class Sums:
     def of(cls, game: GameStatistics, level: int | None = None) -> Sums:
         """Return the sums of a single game."""
         return cls(
-            phase=game.phase,
             level=level,
             games=1,
             wins=int(game.won),
             losses=int(game.winner == LOST),
-            score=game.score,
             best=game.score,
-            ticks=game.ticks,
-            turns=game.turns,
-            elapsed_ns=game.elapsed_ns,
-            think_ns=game.think_ns,
-            late=game.late,
-            illegal=game.illegal,
             until_ns=game.at_ns,
+            phase=game.phase,
+            **{name: getattr(game, name) for name in _OF_A_GAME},
         )
 
     def plus(self, later: Sums) -> Sums:
-        """Return the sums of both.
-
-        Args:
-            later: sums of later games.
-        """
+        """Return the sums of both."""
         added = {name: getattr(self, name) + getattr(later, name) for name in _ADDED}
         return attrs.evolve(self, best=max(self.best, later.best), until_ns=later.until_ns, **added)
 
@@ -134,10 +119,8 @@ class Sums:
         return self.ticks / self.games
 
 
-_ADDED: Final = (
-    *("games", "wins", "losses", "score", "ticks", "turns"),
-    *("elapsed_ns", "think_ns", "late", "illegal"),
-)
+_OF_A_GAME: Final = ("score", "ticks", "turns", "elapsed_ns", "think_ns", "late", "illegal")
+_ADDED: Final = ("games", "wins", "losses", *_OF_A_GAME)
 
 
 @attrs.frozen
@@ -148,7 +131,6 @@ class TrackStatistics:
         games: in the order of play: all games of validation, and the first `MAX_TRAINING_GAMES` of training.
         levels: sums of each level in each phase, in the order of their first game.
         curve: training in its order: each point sums up equally many games, the last one possibly fewer.
-        disqualified: reason of the disqualification; empty if there was none.
         detail: details of it for the agent's author.
     """
 
@@ -160,19 +142,11 @@ class TrackStatistics:
     detail: str = ""
 
     def of(self, phase: str) -> tuple[GameStatistics, ...]:
-        """Return the games of one phase, as far as they are kept.
-
-        Args:
-            phase: `training` or `validation`.
-        """
+        """Return the games of one phase, as far as they are kept."""
         return tuple(game for game in self.games if game.phase == phase)
 
     def sums(self, phase: str) -> Sums | None:
-        """Return the sums of one phase, or `None` if no game of it was played.
-
-        Args:
-            phase: `training` or `validation`.
-        """
+        """Return the sums of one phase, or `None` if no game of it was played."""
         return next((sums for sums in self.phases if sums.phase == phase), None)
 
     def curve_in(self, parts: int) -> list[Sums]:
@@ -183,18 +157,11 @@ class TrackStatistics:
         """
         count = min(parts, len(self.curve))
         bounds = [len(self.curve) * part // count for part in range(count + 1)] if count else []
-        return [_together(self.curve[start:end]) for start, end in pairwise(bounds)]
+        return [reduce(Sums.plus, self.curve[start:end]) for start, end in pairwise(bounds)]
 
     def as_data(self) -> dict[str, Any]:
         """Return the statistics as plain data for JSON."""
         return attrs.asdict(self)
-
-
-def _together(sums: tuple[Sums, ...]) -> Sums:
-    total, *others = sums
-    for other in others:
-        total = total.plus(other)
-    return total
 
 
 class _Curve:
@@ -229,11 +196,7 @@ class TrackSink:
         self._clear()
 
     def __call__(self, event: Event) -> None:
-        """Take an event.
-
-        Args:
-            event: any event of the match.
-        """
+        """Take an event."""
         if isinstance(event, TurnPlayed):
             self._turns += 1
             self._think_ns += event.spent_ns

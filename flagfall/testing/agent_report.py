@@ -51,8 +51,6 @@ class Grade:
     """Result of one check.
 
     Attributes:
-        check: its name, in a few words.
-        found: the finding, in a few words.
         passed: whether the finding is good; `None` where it is neither good nor bad.
     """
 
@@ -101,7 +99,6 @@ class AgentUnderTest:
         tasks: ids of tasks, or functions that make one.
         turns: number of turns of the longest match.
         is_virtual: play on the virtual clock, for agents in the event loop.
-        patience_seconds: maximum duration of one match.
         sinks: makes sinks of the events of one match, besides those of the checks.
     """
 
@@ -124,7 +121,6 @@ class AgentUnderTest:
         """Play one match with the agent at all seats, in an event loop of its own.
 
         Args:
-            policy: the text of a task scheduler.
             steps: number of turns; `None` for the end of the tasks.
             seconds: when to cancel the match; `None` for the agent's patience.
         """
@@ -152,9 +148,6 @@ class AgentUnderTest:
 def report_agent(agent: AgentUnderTest) -> Iterator[Grade]:
     """Run all checks, one after another.
 
-    Args:
-        agent: the agent, and how it is played.
-
     Yields:
         Grades. After one for an agent that does not start there are no others.
 
@@ -170,11 +163,7 @@ def report_agent(agent: AgentUnderTest) -> Iterator[Grade]:
 
 
 def grade_start(agent: AgentUnderTest) -> Iterator[Grade]:
-    """Start the agent several times: the first may compile or read what the others find ready.
-
-    Args:
-        agent: the agent, and how it is played.
-    """
+    """Start the agent several times: the first may compile or read what the others find ready."""
     spent: list[int] = []
     for seed in range(STARTS):
         match = agent.play(seed=seed, steps=1)
@@ -186,11 +175,7 @@ def grade_start(agent: AgentUnderTest) -> Iterator[Grade]:
 
 
 def grade_long_game(agent: AgentUnderTest) -> Iterator[Grade]:
-    """Play a long game: think times, lateness, and the protocol.
-
-    Args:
-        agent: the agent, and how it is played.
-    """
+    """Play a long game: think times, lateness, and the protocol."""
     match = agent.play(seed=1, steps=agent.turns)
     spent = sorted(turn.spent_ns for turn in match.turns if turn.verdict != "absent")
     if spent:
@@ -209,22 +194,14 @@ def grade_long_game(agent: AgentUnderTest) -> Iterator[Grade]:
 
 
 def grade_resets(agent: AgentUnderTest) -> Iterator[Grade]:
-    """Play every task from its beginning, several times.
-
-    Args:
-        agent: the agent, and how it is played.
-    """
+    """Play every task from its beginning, several times."""
     match = agent.play(seed=2, policy=f"sequential:{ROUNDS}", steps=agent.turns)
     played = sum(task.played for task in match.result.tasks) if match.result else 0
     yield Grade("lasts over resets", match.fault or counted(played, "episode"), passed=not match.fault)
 
 
 def grade_repetition(agent: AgentUnderTest) -> Iterator[Grade]:
-    """Play the same match twice: random decisions should come from `briefing.seed`.
-
-    Args:
-        agent: the agent, and how it is played.
-    """
+    """Play the same match twice: random decisions should come from `briefing.seed`."""
     steps = min(SHORT_TURNS, agent.turns)
     first, second = (agent.play(seed=3, steps=steps).actions for _ in range(2))
     pairs = enumerate(zip(first, second, strict=False))
@@ -236,11 +213,7 @@ def grade_repetition(agent: AgentUnderTest) -> Iterator[Grade]:
 
 
 def grade_cancellation(agent: AgentUnderTest) -> Iterator[Grade]:
-    """Cancel a match in the middle, and measure how long the agent takes to end.
-
-    Args:
-        agent: the agent, and how it is played.
-    """
+    """Cancel a match in the middle, and measure how long the agent takes to end."""
     # On the virtual clock an agent that answers at once uses no time: there the match ends by itself.
     steps = agent.turns if agent.is_virtual else ENDLESS_TURNS
     began = time.monotonic()

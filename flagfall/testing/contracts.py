@@ -1,10 +1,11 @@
 """`check_agent`, `check_scheduler` and `check_task`: contracts as assertions for tests.
 
-def test_my_agent_lasts():
-        check_agent(MyAgent)
-        check_agent("bot.py:MyAgent", host="process", tasks=["micro4"])
+    check_agent("bot.py:MyAgent", host="process", tasks=["micro4"])
+    check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))
+    check_task(MyTask)
 
-It asserts the grades of `flagfall.testing.agent_report`, which `flagfall check-agent` prints.
+`check_agent` asserts the grades of `flagfall.testing.agent_report`, which `flagfall check-agent` prints. The
+rules of schedulers and tasks are functions; a violation is an `AssertionError` with the name of the rule.
 """
 
 from __future__ import annotations
@@ -66,12 +67,6 @@ def check_agent(
         assert grade.passed is not False, f"{grade.check}: {grade.found}"
 
 
-# `check_scheduler`: the contract of task schedulers, as assertions for tests.
-#
-#     `check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))`
-#
-# Each rule is a function of the table below; a violation is an `AssertionError` with the name of the rule.
-
 MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
 
 TASKS: Final = 60
@@ -88,20 +83,25 @@ def check_scheduler(make_scheduler: MakeScheduler) -> None:
         AssertionError: a rule is violated; the message has its name and the reason.
     """
     for rule in SCHEDULER_RULES:
-        try:
-            rule(make_scheduler)
-        except AssertionError:
-            raise
-        except Exception as error:
-            raise AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}") from error
+        if (violation := _violation(rule, make_scheduler)) is not None:
+            raise violation
+
+
+def _violation(rule: Callable[..., None], *arguments: Any) -> AssertionError | None:
+    """Return the violation of a rule; any other error is one, too."""
+    try:
+        rule(*arguments)
+    except AssertionError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - what is checked may raise anything
+        violation = AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}")
+        violation.__cause__ = error
+        return violation
+    return None
 
 
 def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
-    """Check that `next_task` returns tasks, then only `None`, and that any outcome may be reported.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that `next_task` returns tasks, then only `None`, and that any outcome may be reported."""
     scheduler = make_scheduler()
     scheduler.set_seed(0)
     for seed in range(4):
@@ -110,11 +110,7 @@ def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
 
 
 def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
-    """Check that seed and outcomes alone decide on the tasks, and no global random generator.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that seed and outcomes alone decide on the tasks, and no global random generator."""
     for seed in (0, 1, 2**63 - 1):
         chosen = []
         for noise in (1, 2):
@@ -129,11 +125,7 @@ def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
 
 
 def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
-    """Check that the first task comes before any report, and that a scheduler may be closed at once.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that the first task comes before any report, and that a scheduler may be closed at once."""
     make_scheduler().close()
     scheduler = make_scheduler()
     scheduler.set_seed(3)
@@ -143,11 +135,7 @@ def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
 
 
 def closes_what_it_gave(make_scheduler: MakeScheduler) -> None:
-    """Check that `close` closes every task that was returned, once.
-
-    Args:
-        make_scheduler: returns a new scheduler.
-    """
+    """Check that `close` closes every task that was returned, once."""
     scheduler = make_scheduler()
     scheduler.set_seed(0)
     closed: dict[int, int] = {}
@@ -214,12 +202,6 @@ def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
     return chosen
 
 
-# `check_task`: the contract of tasks, as assertions for tests.
-#
-#     `check_task(MyTask)`
-#
-# Each rule is a function of the table below; a violation is an `AssertionError` with the name of the rule.
-
 MakeTask: TypeAlias = Callable[[], Any]
 Trace: TypeAlias = list[bytes]
 
@@ -230,20 +212,8 @@ DEFAULT_SEEDS: Final = (0, 1, 2**63 - 1)
 """Seeds of the episodes: the smallest ones and the largest."""
 
 ODD_ACTIONS: Final[tuple[Any, ...]] = (
-    None,
-    -1,
-    10**30,
-    1.5,
-    float("nan"),
-    "",
-    "é",
-    b"\xff",
-    (),
-    [],
-    {},
-    {"a": 1},
-    object(),
-    int,
+    *(None, -1, 10**30, 1.5, float("nan"), "", "é", b"\xff"),
+    *((), [], {}, {"a": 1}, object(), int),
 )
 """Actions that no task expects, and that agents may send."""
 
@@ -305,24 +275,13 @@ def report_task(
 
     Args:
         make_task: see `check_task`, as for the other arguments.
-        steps: maximum number of steps of each episode.
-        remembers: leave out the rule against episodes that depend on earlier ones.
     """
     for rule in TASK_RULES:
         if remembers and rule is forgets_what_was_before:
             continue
         meaning = inspect.getdoc(rule) or rule.__name__
         meaning = meaning.partition("\n")[0].removeprefix("Check that ").rstrip(".")
-        try:
-            rule(make_task, seeds, steps)
-        except AssertionError as error:
-            yield TaskGrade(rule.__name__, meaning, error)
-        except Exception as error:  # noqa: BLE001 - a task may raise anything
-            raised = AssertionError(f"{rule.__name__}: raised {type(error).__name__}: {error}")
-            raised.__cause__ = error
-            yield TaskGrade(rule.__name__, meaning, raised)
-        else:
-            yield TaskGrade(rule.__name__, meaning)
+        yield TaskGrade(rule.__name__, meaning, _violation(rule, make_task, seeds, steps))
 
 
 def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:

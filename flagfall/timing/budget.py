@@ -67,11 +67,6 @@ class Budget:
         total = self.control.total
         return None if total is None else max(0, total - self._used_ns)
 
-    @property
-    def overtime(self) -> bool:
-        """Return whether the total is used up and only the grace remains."""
-        return self.total_ns == 0
-
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return `limit`, `hard_limit` and `abort_limit`; those that never change are computed once."""
         if not self.flat:
@@ -97,9 +92,6 @@ class Budget:
 
         That is `limit`, except for a turn that is late with `late="nil"`: then `act_hard` is, and what is
         left of total and grace.
-
-        Returns:
-            Nanoseconds, 0 or more; `NEVER_NS` where there is no limit.
         """
         if phase == "act" and self.control.late == "nil":
             return min(_or_never(self.control.act_hard), self._left_ns())

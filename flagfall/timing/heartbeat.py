@@ -144,9 +144,6 @@ class Heartbeat:
 def open_schedstat(thread_id: int) -> int:
     """Return a descriptor of the scheduler's counters of a thread of this process.
 
-    Args:
-        thread_id: the kernel's number of the thread, as `threading.get_native_id` gives it.
-
     Raises:
         OSError: this kernel does not keep them.
     """

@@ -136,7 +136,6 @@ class StallLedger:
         """Enter a stall that is over now.
 
         Args:
-            lost_ns: how long it was.
             agent: the agent that caused it; `None` for the host.
             stopped: the whole process was stopped, not the loop alone.
         """
@@ -156,8 +155,6 @@ class StallLedger:
         """Return what an agent with times of its own lost in a span that is not long ago.
 
         Args:
-            began_ns: when the span began.
-            ended_ns: when it ended.
             agent: the agent; its own stalls do not count.
         """
         return sum(
@@ -193,12 +190,7 @@ def _is_delayed(agent: Blockable, cause: Blockable | None, *, stopped: bool) -> 
 
 
 class StallMonitor(trio.abc.Instrument):
-    """Instrument that watches every step and every wait of a loop, and enters the long ones in a ledger.
-
-    Args:
-        now: the loop's time in nanoseconds.
-        meter: says what the host took.
-    """
+    """Instrument that watches every step and every wait of a loop, and enters the long ones in a ledger."""
 
     def __init__(self, now: NowNs, ledger: StallLedger, meter: HostMeter) -> None:
         self._now = now
@@ -296,7 +288,6 @@ class StallMonitor(trio.abc.Instrument):
         such a stop would be charged to every agent that has a turn.
 
         Args:
-            began_ns: when the measurement began.
             stopped_ns: the stop that it found, which is entered.
         """
         now_ns = self._now()
@@ -354,7 +345,6 @@ class Grace:
         """Return until when a late verdict waits; 0 when it is given now.
 
         Args:
-            due_ns: the deadline that has passed.
             what: the envelope whose deadline it is; `None` for the hard limit of one that is not open any
                 more.
         """

@@ -104,7 +104,6 @@ class Timekeeper:
     """The deadlines of one event loop.
 
     Attributes:
-        now: the loop's time in nanoseconds.
         ledger: the time that the loop could not run; stays empty on the virtual clock.
     """
 

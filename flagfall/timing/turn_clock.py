@@ -92,19 +92,12 @@ class TurnClock(Deadline):
     """The clock of one seat; as a deadline it fires when a limit seems to be reached.
 
     Args:
-        rank: the rank among deadlines of one moment.
-        keeper: the timekeeper of the event loop.
         when_due: called with the present time when a limit seems to be reached.
 
     Attributes:
-        budget: the remaining time under the time control.
-        state: what it does.
-        phase: the phase of the last request.
         started_ns: time at which the clock of the newest turn began.
         fast_path_until_ns: a reply before this moment is on time.
-        grace: the grace period of the turn.
         cpu_clock: returns the CPU time of the agent, for time controls on the CPU clock; set by its host.
-        place: where the agent runs.
         agent_times: for an agent that uses this process's clock (in a thread), its host's function that
             returns when it took the turn of a number and when its answer was made, each `None` if it has not.
             The turn is judged by these times, or by when the answer is read where they are unknown.
@@ -187,7 +180,6 @@ class TurnClock(Deadline):
         """Look up the limits of the next request.
 
         Args:
-            phase: the phase of that request.
             paced: the tick is the limit, at real-time pace.
             least_ns: time in which it is not late in any case.
         """
@@ -418,9 +410,6 @@ class TurnClock(Deadline):
 
         An answer from before its turn began shows that the system keeps no such time here, or that its clock
         was set.
-
-        Args:
-            since_ns: when its turn began.
         """
         if self.place != "outside" or self.answer_age is None:
             return now_ns, True

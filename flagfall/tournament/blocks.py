@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from flagfall.tournament.columns import MATCH_COUNTERS, NOT_DISQUALIFIED, SEAT_COUNTERS, Array, ResultColumns
+from flagfall.tournament.columns import (
+    MATCH_COUNTERS,
+    NOT_DISQUALIFIED,
+    SEAT_COUNTERS,
+    Array,
+    ResultColumns,
+    codes,
+)
 from flagfall.tournament.formats.fixed_rounds import FixedRounds
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import PlannedTask, TournamentPlan
@@ -26,11 +34,7 @@ from flagfall.tournament.records import (
 
 
 def misfit(plan: TournamentPlan, records: Records) -> str:
-    """Describe the first record that cannot be a result of one of the plan's matches; empty if all fit.
-
-    Args:
-        records: the records of matches that count, by id.
-    """
+    """Describe the first record that cannot be a result of one of the plan's matches; empty if all fit."""
     # The schedule computes a round from the records of earlier rounds, so each record is checked before the
     # schedule reads it.
     tasks = {task.name: task for task in plan.tasks}
@@ -59,8 +63,6 @@ def _misfit(task: PlannedTask, spec: MatchSpec, record: MatchRecord) -> str:
     return ""
 
 
-# Blocks: the results of some thousand stored matches in a compact form, from which standings are read.
-#
 # A block has everything that standings need of its matches. The rows of the database remain the record: a
 # change of a stored row drops all blocks (triggers in `flagfall.tournament.database`), and then the rows are
 # read. Only matches of formats whose whole schedule is known beforehand are put into blocks: their place in
@@ -89,12 +91,13 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         match_data: an array of `MATCH_ROW`, in the order in which they were stored.
-        seat_data: an array of `SEAT_ROW`; `agent` and `fell` are places in `agents` and `falls`.
+        seat_data: an array of `SEAT_ROW`; `agent` and `fell` are places in `agents` and
+            `disqualifications`.
         thinking_data: see `flagfall.tournament.columns.ResultColumns.thinking`.
     """
 
     agents: tuple[str, ...]
-    falls: tuple[str, ...]
+    disqualifications: tuple[str, ...]
     match_data: bytes
     seat_data: bytes
     thinking_data: bytes
@@ -117,16 +120,9 @@ _DECODER: Final = msgspec.msgpack.Decoder(Block)
 
 
 def encode_block(records: Sequence[MatchRecord]) -> bytes:
-    """Return a block of matches.
-
-    Args:
-        records: matches that count.
-
-    Raises:
-        BlockError: a match has no place in a block.
-    """
+    """Return a block of matches; raise `BlockError` if one of them has no place in it."""
     agents: dict[str, int] = {}
-    falls: dict[str, int] = {}
+    disqualifications: dict[str, int] = {}
     thinking: dict[tuple[int, int, int], int] = {}
     matches, seats = [], []
     for record in records:
@@ -138,9 +134,19 @@ def encode_block(records: Sequence[MatchRecord]) -> bytes:
         lost = int(any(seat.fell in TIME_LOSSES for seat in record.seats))
         for seat in record.seats:
             agent = agents.setdefault(seat.agent, len(agents))
-            fell = NOT_DISQUALIFIED if seat.fell is None else falls.setdefault(seat.fell, len(falls))
+            disqualified = (
+                NOT_DISQUALIFIED
+                if seat.fell is None
+                else disqualifications.setdefault(seat.fell, len(disqualifications))
+            )
             seats.append(
-                (agent, fell, seat.score, seat.reward, *(getattr(seat, name) for name in SEAT_COUNTERS))
+                (
+                    agent,
+                    disqualified,
+                    seat.score,
+                    seat.reward,
+                    *(getattr(seat, name) for name in SEAT_COUNTERS),
+                )
             )
             for bucket, count in seat.thinking:
                 key = agent, lost, bucket
@@ -150,7 +156,7 @@ def encode_block(records: Sequence[MatchRecord]) -> bytes:
         return _ENCODER.encode(
             Block(
                 tuple(agents),
-                tuple(falls),
+                tuple(disqualifications),
                 np.array(matches, dtype=MATCH_ROW).tobytes(),
                 np.array(seats, dtype=SEAT_ROW).tobytes(),
                 rows.tobytes(),
@@ -161,14 +167,7 @@ def encode_block(records: Sequence[MatchRecord]) -> bytes:
 
 
 def decode_block(data: object) -> Block:
-    """Return a stored block.
-
-    Args:
-        data: from the database.
-
-    Raises:
-        BlockError: it is damaged.
-    """
+    """Return a stored block; raise `BlockError` if it is damaged."""
     try:
         block = _DECODER.decode(data)  # type: ignore[arg-type]  # anything may be in a damaged database
         is_possible = _is_possible(block)
@@ -188,7 +187,7 @@ def _is_possible(block: Block) -> bool:
         all((values >= 0).all() for values in counts)
         and bool(matches["seats"].sum() == len(seats))
         and _within(seats["agent"], 0, len(block.agents))
-        and _within(seats["fell"], NOT_DISQUALIFIED, len(block.falls))
+        and _within(seats["fell"], NOT_DISQUALIFIED, len(block.disqualifications))
         and _within(thinking[:, 0], 0, len(block.agents))
         and _within(thinking[:, 1], 0, 2)
         and _within(thinking[:, 2], 0, MAX_BUCKET + 1)
@@ -224,11 +223,7 @@ class BlockWriter:
         self._off = False
 
     def add(self, records: Numbered) -> Callable[[], None]:
-        """Add records inside of a transaction; return a function to call when it is committed.
-
-        Args:
-            records: records that the transaction stores.
-        """
+        """Add records inside of a transaction; return a function to call when it is committed."""
         if self._off:
             return lambda: None
         if self._waiting is None:  # the first records of a run
@@ -256,11 +251,7 @@ class BlockWriter:
 
 
 def read_blocks(database: sqlite3.Connection, stored: Callable[[int], Numbered]) -> list[Block] | None:
-    """Return all matches that count in blocks; `None` if there are no blocks, or some are damaged.
-
-    Args:
-        stored: returns the records after a number, in order.
-    """
+    """Return all matches that count in blocks; `None` if there are no blocks, or some are damaged."""
     rows = database.execute("SELECT last, data FROM blocks ORDER BY last").fetchall()
     if not rows:
         return None
@@ -286,7 +277,8 @@ def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultCo
         plan: a plan with a fixed schedule.
         blocks: at least one.
     """
-    agents = _codes([agent.name for agent in plan.agents], [block.agents for block in blocks])
+    names = [[agent.name for agent in plan.agents], *(block.agents for block in blocks)]
+    agents = codes(chain.from_iterable(names))
     if len(agents) > len(plan.agents):
         return None
     calendar = _Calendar(plan, agents)
@@ -305,9 +297,11 @@ def _gathered(
 ) -> ResultColumns:
     """Return the rows of all blocks as columns, in the order of the schedule."""
     seats = [block.seats() for block in blocks]
-    falls = _codes([], [block.falls for block in blocks])
+    disqualifications = codes(name for block in blocks for name in block.disqualifications)
     maps = [[agents[name] for name in block.agents] for block in blocks]
-    reasons = [[*(falls[name] for name in block.falls), NOT_DISQUALIFIED] for block in blocks]
+    reasons = [
+        [*(disqualifications[name] for name in block.disqualifications), NOT_DISQUALIFIED] for block in blocks
+    ]
     first_seat = np.concatenate([[0], np.cumsum(matches["seats"])])
     seat_order = _ranges(first_seat[order], matches["seats"][order])
 
@@ -318,7 +312,7 @@ def _gathered(
 
     return ResultColumns(
         agents=tuple(agents),
-        falls=tuple(falls),
+        disqualifications=tuple(disqualifications),
         task=task,
         meeting=np.cumsum(np.diff(meeting, prepend=meeting[:1]) != 0),
         first_seat=np.concatenate([[0], np.cumsum(matches["seats"][order])]),
@@ -326,15 +320,10 @@ def _gathered(
         agent=_mapped(seats, "agent", maps)[seat_order],
         score=column("score"),
         reward=column("reward"),
-        fell=_mapped(seats, "fell", reasons)[seat_order],
+        disqualified=_mapped(seats, "fell", reasons)[seat_order],
         seat_counters={name: column(name) for name in SEAT_COUNTERS},
         thinking=_thinking(blocks, maps),
     )
-
-
-def _codes(first: Sequence[str], others: Sequence[Sequence[str]]) -> dict[str, int]:
-    names = dict.fromkeys([*first, *(name for some in others for name in some)])
-    return {name: code for code, name in enumerate(names)}
 
 
 def _mapped(seats: Sequence[Array], name: str, maps: Sequence[Sequence[int]]) -> Array:
@@ -371,9 +360,6 @@ class _Calendar:
 
     All repeats have the same rounds. A row of the calendar is one meeting of one repeat.
 
-    Args:
-        plan: a plan with a fixed schedule.
-
     Attributes:
         task: of each row, the place of its task in the plan.
     """
@@ -396,9 +382,6 @@ class _Calendar:
         """Return the order of matches in the schedule, and the meeting and the row of each in that order.
 
         `None` if one of them is not in the schedule, or counts twice.
-
-        Args:
-            matches: an array of `flagfall.tournament.blocks.MATCH_ROW`.
         """
         if not self.task.size:
             return None
@@ -420,7 +403,6 @@ class _Calendar:
 
         Args:
             game: game of each match within its meeting.
-            row: row of each match.
         """
         if (results.seats != np.where(self._alone[row], 1, self._games[row])).any():
             return False
@@ -432,14 +414,14 @@ class _Calendar:
 
 def _scores_follow(plan: TournamentPlan, results: ResultColumns) -> bool:
     """Return whether all scores follow from rewards and results; see `seat_scores`."""
-    fell = results.fell != NOT_DISQUALIFIED
+    disqualified = results.disqualified != NOT_DISQUALIFIED
     for number in np.unique(results.seats):
         place = np.flatnonzero(results.seats == number)
         seats = results.first_seat[place][:, None] + np.arange(number)
         if number == 1:
             wanted = _scores_alone(plan, results, place, seats[:, 0])[:, None]
         else:
-            wanted = _scores_together(results.reward[seats], fell[seats])
+            wanted = _scores_together(results.reward[seats], disqualified[seats])
         if (results.score[seats] != wanted).any():
             return False
     return True
@@ -448,17 +430,19 @@ def _scores_follow(plan: TournamentPlan, results: ResultColumns) -> bool:
 def _scores_alone(plan: TournamentPlan, results: ResultColumns, matches: Array, seats: Array) -> Array:
     by_reward = np.array([task.score == "reward" for task in plan.tasks])[results.task[matches]]
     solved, tasks = results.counters["solved"][matches], results.counters["tasks"][matches]
-    counted = (tasks > 0) & (results.fell[seats] == NOT_DISQUALIFIED)
+    counted = (tasks > 0) & (results.disqualified[seats] == NOT_DISQUALIFIED)
     share = np.divide(solved, tasks, out=np.zeros(len(matches)), where=counted)
     return np.where(by_reward, results.reward[seats], share)
 
 
-def _scores_together(rewards: Array, fell: Array) -> Array:
+def _scores_together(rewards: Array, disqualified: Array) -> Array:
     number = rewards.shape[1]
     wanted = np.zeros(rewards.shape)
     for me in range(number):
         for other in range(number):
             if me != other:
                 equal = np.where(rewards[:, me] == rewards[:, other], 0.5, rewards[:, me] > rewards[:, other])
-                wanted[:, me] += np.where(fell[:, me] != fell[:, other], ~fell[:, me], equal)
-    return np.where(fell, 0.0, wanted / (number - 1))
+                wanted[:, me] += np.where(
+                    disqualified[:, me] != disqualified[:, other], ~disqualified[:, me], equal
+                )
+    return np.where(disqualified, 0.0, wanted / (number - 1))

@@ -19,7 +19,7 @@ from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec
 Array: TypeAlias = np.ndarray[Any, Any]
 
 NOT_DISQUALIFIED: Final = -1
-"""Code in `ResultColumns.fell` of a seat that was not disqualified."""
+"""Code in `ResultColumns.disqualified` of a seat that was not disqualified."""
 
 SEAT_COUNTERS: Final = ("turns", "late", "illegal", "dropped", "over_ns", "think_max_ns")
 """Counters of `flagfall.tournament.records.SeatRecord` that standings contain."""
@@ -38,15 +38,13 @@ class ResultColumns:
         first_seat: of each match, the place of its first seat; one more for the end.
         counters: of each match, by the names of `MATCH_COUNTERS`.
         agent: of each seat, the place of its agent in `agents`.
-        score: of each seat.
-        reward: of each seat.
-        fell: of each seat, the place in `falls` or `NOT_DISQUALIFIED`.
+        disqualified: of each seat, the place in `disqualifications` or `NOT_DISQUALIFIED`.
         seat_counters: of each seat, by the names of `SEAT_COUNTERS`.
         thinking: distribution of turn times: rows of agent, whether the match has a time loss, bucket, count.
     """
 
     agents: tuple[str, ...]
-    falls: tuple[str, ...]
+    disqualifications: tuple[str, ...]
     task: Array
     meeting: Array
     first_seat: Array
@@ -54,7 +52,7 @@ class ResultColumns:
     agent: Array
     score: Array
     reward: Array
-    fell: Array
+    disqualified: Array
     seat_counters: Mapping[str, Array]
     thinking: Array
 
@@ -73,8 +71,8 @@ class ResultColumns:
 
     def time_losses(self) -> Array:
         """Return of each seat whether the clock disqualified its agent."""
-        codes = [code for code, reason in enumerate(self.falls) if reason in TIME_LOSSES]
-        return np.isin(self.fell, codes)
+        codes = [code for code, reason in enumerate(self.disqualifications) if reason in TIME_LOSSES]
+        return np.isin(self.disqualified, codes)
 
     def without_time_losses(self) -> ResultColumns:
         """Return the matches in which the clock disqualified no agent; itself if these are all."""
@@ -101,7 +99,7 @@ class ResultColumns:
             agent=self.agent[seats],
             score=self.score[seats],
             reward=self.reward[seats],
-            fell=self.fell[seats],
+            disqualified=self.disqualified[seats],
             seat_counters={name: values[seats] for name, values in self.seat_counters.items()},
         )
 
@@ -113,11 +111,11 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
         played: matches that count, in the order of the schedule.
     """
     task_of = {task.name: place for place, task in enumerate(plan.tasks)}
-    agents = _Codes(agent.name for agent in plan.agents)
-    falls = _Codes()
+    agents = codes(agent.name for agent in plan.agents)
+    disqualifications: dict[str, int] = {}
     tasks, meetings, first_seat = array("q"), array("q"), array("q", [0])
     matches = {name: array("d" if name == "game_score" else "q") for name in MATCH_COUNTERS}
-    agent, fell, score, reward = array("q"), array("q"), array("d"), array("d")
+    agent, disqualified, score, reward = array("q"), array("q"), array("d"), array("d")
     seats = {name: array("q") for name in SEAT_COUNTERS}
     thinking: dict[tuple[int, int, int], int] = {}
     meeting, number = None, -1
@@ -130,9 +128,13 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
             values.append(getattr(record, name))
         lost = int(any(seat.fell in TIME_LOSSES for seat in record.seats))
         for seat in record.seats:
-            code = agents.code(seat.agent)
+            code = agents.setdefault(seat.agent, len(agents))
             agent.append(code)
-            fell.append(NOT_DISQUALIFIED if seat.fell is None else falls.code(seat.fell))
+            disqualified.append(
+                NOT_DISQUALIFIED
+                if seat.fell is None
+                else disqualifications.setdefault(seat.fell, len(disqualifications))
+            )
             score.append(seat.score)
             reward.append(seat.reward)
             for name, values in seats.items():
@@ -142,8 +144,8 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
                 thinking[key] = thinking.get(key, 0) + count
         first_seat.append(len(agent))
     return ResultColumns(
-        agents=agents.names(),
-        falls=falls.names(),
+        agents=tuple(agents),
+        disqualifications=tuple(disqualifications),
         task=_whole(tasks),
         meeting=_whole(meetings),
         first_seat=_whole(first_seat),
@@ -151,40 +153,18 @@ def columns_of(plan: TournamentPlan, played: Iterable[tuple[MatchSpec, MatchReco
         agent=_whole(agent),
         score=np.array(score, dtype=float),
         reward=np.array(reward, dtype=float),
-        fell=_whole(fell),
+        disqualified=_whole(disqualified),
         seat_counters={name: _whole(values) for name, values in seats.items()},
-        thinking=thinking_rows(thinking),
+        thinking=_whole([(*key, count) for key, count in sorted(thinking.items())]).reshape(-1, 4),
     )
 
 
-def thinking_rows(counts: Mapping[tuple[int, int, int], int]) -> Array:
-    """Return a distribution of turn times as rows; see `ResultColumns.thinking`.
-
-    Args:
-        counts: by agent, time loss and bucket.
-    """
-    rows = [(*key, count) for key, count in sorted(counts.items())]
-    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+def codes(names: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of different names, in their order from zero on."""
+    return {name: code for code, name in enumerate(dict.fromkeys(names))}
 
 
-class _Codes:
-    """Numbers of names, from zero on.
-
-    Args:
-        names: the first names.
-    """
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self._codes: dict[str, int] = {name: code for code, name in enumerate(dict.fromkeys(names))}
-
-    def code(self, name: str) -> int:
-        return self._codes.setdefault(name, len(self._codes))
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._codes)
-
-
-def _whole(values: Sequence[int]) -> Array:
+def _whole(values: Sequence[Any]) -> Array:
     return np.array(values, dtype=np.int64)
 
 

@@ -28,12 +28,7 @@ from flagfall.errors import UsageError
 from flagfall.texts import one_line
 from flagfall.tournament.records import MatchRecord
 
-# Numbers that agents noted on their turns, added up over the matches that count, and their table.
-#
 # The table `noted` of the database has a row for each name of each seat whose agent noted numbers.
-
-_PUT: Final = "INSERT INTO noted (match, seat, name, total) VALUES (?, ?, ?, ?)"
-_READ: Final = "SELECT match, seat, name, total FROM noted WHERE match > ? AND match <= ?"
 _SUMS: Final = """
     SELECT agent, name, sum(total), count(DISTINCT seats.match)
     FROM noted JOIN seats USING (match, seat) JOIN matches ON matches.number = seats.match
@@ -56,11 +51,7 @@ class NotedSum:
 
 
 def noted_sums(records: Iterable[MatchRecord]) -> tuple[NotedSum, ...]:
-    """Return the sums of all agents, ordered by agent and name.
-
-    Args:
-        records: the records of the matches that count.
-    """
+    """Return the sums of all agents, ordered by agent and name."""
     sums: dict[tuple[str, str], tuple[float, int]] = {}
     for record in records:
         for seat in record.seats:
@@ -71,18 +62,14 @@ def noted_sums(records: Iterable[MatchRecord]) -> tuple[NotedSum, ...]:
 
 
 def put_noted(database: sqlite3.Connection, numbered: Iterable[tuple[int, MatchRecord]]) -> None:
-    """Store what the agents of matches noted, in the open transaction.
-
-    Args:
-        numbered: the records, each with its number.
-    """
+    """Store what the agents of matches noted, in the open transaction."""
     rows = [
         (number, place, name, total)
         for number, record in numbered
         for place, seat in enumerate(record.seats)
         for name, total in seat.noted.items()
     ]
-    database.executemany(_PUT, rows)
+    database.executemany("INSERT INTO noted (match, seat, name, total) VALUES (?, ?, ?, ?)", rows)
 
 
 def read_noted(database: sqlite3.Connection, after: int, last: int) -> dict[tuple[int, int], dict[Any, Any]]:
@@ -90,10 +77,10 @@ def read_noted(database: sqlite3.Connection, after: int, last: int) -> dict[tupl
 
     Args:
         after: number of the record before the first one.
-        last: number of the last record.
     """
     sums: dict[tuple[int, int], dict[Any, Any]] = {}
-    for match, seat, name, total in database.execute(_READ, (after, last)):
+    query = "SELECT match, seat, name, total FROM noted WHERE match > ? AND match <= ?"
+    for match, seat, name, total in database.execute(query, (after, last)):
         sums.setdefault((match, seat), {})[name] = total
     return sums
 
@@ -172,7 +159,6 @@ _PIECE_BYTES: Final = 64 * 1024
 _ACTIVE: Final = frozenset({"index", "trigger", "view"})
 """Kinds of items in a schema that run expressions when a table is read or written."""
 
-
 MAX_REASON_CHARS: Final = 160
 """Characters that a message shows of an error of SQLite, which may quote the damaged file."""
 
@@ -209,27 +195,21 @@ def open_to_write(path: Path, *, durable: bool) -> sqlite3.Connection:
                 connection.execute("PRAGMA journal_mode = MEMORY")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            _check_pages(connection, path)
+            (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if fault != "ok":
+                raise DamagedStore(path, fault)
             _migrate(connection, path)
             _check_schema(connection, path)
     return connection
 
 
-def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if fault != "ok":
-        raise DamagedStore(path, fault)
-
-
 class OpenedToRead:
     """A database that is open for reading; nothing beside it is changed.
 
+    It raises errors as `open_to_write` does.
+
     Attributes:
         connection: the connection to it, or to a copy.
-
-    Raises:
-        DamagedStore: the file is not a database, or a part of it is damaged.
-        UsageError: it cannot be opened, or a newer version of flagfall made it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -250,11 +230,7 @@ class OpenedToRead:
         return found == self._seen
 
     def check_unchanged(self) -> None:
-        """Raise an error if a run has begun to change the database while it was read without locks.
-
-        Raises:
-            UsageError: it has, so what was read may be of two states.
-        """
+        """Raise an error if a run has begun to change the database while it was read without locks."""
         if not self._is_live and self._copy is None and _states(self._path)[0] != self._seen[0]:
             self._raise_changed()
 
@@ -310,10 +286,9 @@ def _states(path: Path) -> list[tuple[int, int, int, int] | None]:
     for name in _names(path, "", _WAL):
         try:
             about = name.stat()
+            found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
         except FileNotFoundError:
             found.append(None)
-        else:
-            found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
     return found
 
 

@@ -24,7 +24,6 @@ class MatchCounts:
 
     Attributes:
         journals: matches that count and have a journal.
-        largest: largest number of a record.
     """
 
     played: int
@@ -47,11 +46,7 @@ def _records(store: Store, query: str, *values: int | str) -> list[MatchRecord]:
 
 
 def recent(store: Store, limit: int) -> list[MatchRecord]:
-    """Return the matches that were stored last, the oldest of them first.
-
-    Args:
-        limit: most records.
-    """
+    """Return the matches that were stored last, the oldest of them first."""
     return _records(store, f"{_PLAYED} ORDER BY number DESC LIMIT ?", limit)[::-1]
 
 
@@ -59,9 +54,6 @@ def sample(store: Store, limit: int, seed: int) -> tuple[list[MatchRecord], bool
     """Return matches with a journal and an end of a task: all of them, or a random part.
 
     None if no match has two ends of tasks: there is no course of episodes to be seen then.
-
-    Args:
-        limit: most records.
 
     Returns:
         The records, and whether matches were left out.
@@ -85,12 +77,8 @@ _DRAWN: Final = 4
 """Numbers that are drawn for each match of a sample."""
 
 
-def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
-    """Return for each agent and reason the first match in which it was disqualified for this reason.
-
-    Args:
-        limit: most rows.
-    """
+def first_disqualifications(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
+    """Return for each agent and reason the first match in which it was disqualified for this reason."""
     rows = store.rows(
         "SELECT agent, fell, min(match) FROM seats WHERE fell IS NOT NULL AND match IN"  # noqa: S608 - ours
         f" ({_PLAYED}) GROUP BY agent, fell ORDER BY min(match) LIMIT ?",
@@ -101,49 +89,29 @@ def first_falls(store: Store, limit: int) -> list[tuple[str, str, MatchRecord]]:
 
 
 def disqualified(store: Store, limit: int) -> list[MatchRecord]:
-    """Return matches in which an agent was disqualified, one for each agent and reason.
-
-    Args:
-        limit: most agents and reasons.
-    """
-    found = {record.id: record for _, _, record in first_falls(store, limit)}
+    """Return matches in which an agent was disqualified, one for each agent and reason."""
+    found = {record.id: record for _, _, record in first_disqualifications(store, limit)}
     return list(found.values())
 
 
 def most_late(store: Store, limit: int) -> list[MatchRecord]:
-    """Return the matches with most late turns.
-
-    Args:
-        limit: most records.
-    """
+    """Return the matches with most late turns."""
     return _by_seats(store, "sum(late)", "sum(late) > 0", limit)
 
 
 def closest(store: Store, limit: int) -> list[MatchRecord]:
-    """Return the games for several seats with the smallest differences of rewards, long ones first.
-
-    Args:
-        limit: most records.
-    """
+    """Return the games for several seats with the smallest differences of rewards, long ones first."""
     condition = "count(*) > 1 AND count(fell) = 0"
     return _by_seats(store, "min(reward) - max(reward), sum(turns)", condition, limit)
 
 
 def longest(store: Store, limit: int) -> list[MatchRecord]:
-    """Return the matches with most turns.
-
-    Args:
-        limit: most records.
-    """
+    """Return the matches with most turns."""
     return _records(store, f"{_PLAYED} ORDER BY turns DESC, number LIMIT ?", limit)
 
 
 def most_rewarded(store: Store, limit: int) -> list[MatchRecord]:
-    """Return the matches of a single agent with the largest rewards.
-
-    Args:
-        limit: most records.
-    """
+    """Return the matches of a single agent with the largest rewards."""
     return _by_seats(store, "max(reward)", "count(*) = 1", limit)
 
 
@@ -158,22 +126,14 @@ def _by_seats(store: Store, order: str, condition: str, limit: int) -> list[Matc
 
 
 def latest(store: Store, which: Literal["first", "last"]) -> MatchRecord | None:
-    """Return the first or the last match with a journal; `None` if there is none.
-
-    Args:
-        which: which of them, by the order in which they were stored.
-    """
+    """Return the first or the last match with a journal; `None` if there is none."""
     order = "ASC" if which == "first" else "DESC"
     found = _records(store, f"{_PLAYED} AND journal IS NOT NULL ORDER BY number {order} LIMIT 1")
     return found[0] if found else None
 
 
 def voids(store: Store, limit: int) -> list[MatchRecord]:
-    """Return the last void attempts.
-
-    Args:
-        limit: most records.
-    """
+    """Return the last void attempts."""
     query = "SELECT number FROM matches WHERE status = 'void' ORDER BY number DESC LIMIT ?"
     return _records(store, query, limit)
 

@@ -32,11 +32,7 @@ RUNNING: Final = "running"
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file of the folder in one piece; a link in its place is replaced, not followed.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write a file of the folder in one piece; a link in its place is replaced, not followed."""
     made = path.with_name(f".{path.name}.{os.getpid()}")
     made.unlink(missing_ok=True)
     try:

@@ -40,10 +40,9 @@ FORMULA_ONE: Final = "formula-one"
 class Format(Protocol):
     """A tournament format: a frozen attrs class whose fields are the settings of its table in a plan file.
 
-    Each is a module of `flagfall.tournament.formats` and a row of `formats.registry.FORMATS`.
+    Each is an entry of `flagfall.tournament.formats.schedule.FORMATS`; nothing else enumerates them.
 
     Attributes:
-        kind: name in plan files.
         exact_total: `total` is the number of matches, not just a bound on it.
         own_points: `ranks` ranks the agents, not the scoring of the plan.
     """
@@ -55,11 +54,7 @@ class Format(Protocol):
     def check(
         self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
     ) -> None:
-        """Report everything in a plan that does not fit the format.
-
-        Args:
-            stop: early end of the tournament.
-        """
+        """Report everything in a plan that does not fit the format."""
 
     def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
         """Yield all matches in order, played or not, each once.
@@ -77,11 +72,7 @@ class Format(Protocol):
         ...
 
     def ranks(self, plan: TournamentPlan, records: Records) -> Points:
-        """Return the points by which the format ranks agents; empty if it leaves ranking to the scoring.
-
-        Args:
-            records: results so far.
-        """
+        """Return the points by which the format ranks agents; empty if it leaves ranking to the scoring."""
         ...
 
 
@@ -90,7 +81,6 @@ class PlannedAgent:
     """An agent of a plan.
 
     Attributes:
-        name: name in records and tables.
         spec: text that names the agent, as on the command line, with absolute paths.
         host: where it runs; `None`: in a process, or in the event loop under the virtual clock.
         think_ns: fixed time of each of its actions in the event loop, in nanoseconds.
@@ -108,12 +98,8 @@ class PlannedTask:
     """A task of a plan: what is played in one match, and how.
 
     Attributes:
-        name: name in records and tables.
         tasks: ids of tasks, or a setup that builds them: a configuration, or a GVGAI track.
         scheduler: text of a task scheduler; `None` for the default one, or if `tasks` includes one.
-        seats: number of agents of a match.
-        control: time control of every seat.
-        steps: most turns of a match.
         tick_ns: real-time pace; `None` for lock-step.
         score: measure of a match with one seat, see `flagfall.tournament.records.seat_scores`.
         last: number of task instances, from the end of a match, that count as solved or not; `None`: all. Of
@@ -173,7 +159,6 @@ class Output:
     """Files that a tournament writes.
 
     Attributes:
-        journals: record a journal of each match.
         tables: file formats in which the standings are also written.
         report: write the report at the end; it takes a second, and some for a hundred thousand matches.
     """
@@ -189,16 +174,12 @@ class TournamentPlan:
     """A tournament.
 
     Attributes:
-        agents: in the order of the file.
-        tasks: what is played.
         seed: all random choices derive from it.
         repeats: how often each meeting takes place on each task, each time with another seed.
         seeds: root seeds of the repeats; empty if they derive from `seed`.
         clock: `virtual`: waiting takes no time, and equal plans give equal results.
         anchor: agent with an Elo of 0; `None`: the mean of all agents is 0.
-        scoring: how agents are ranked.
         jobs: matches played at the same time; `None` for as many as the machine has processors for.
-        output: files that it writes.
         text: content of the plan file.
     """
 
@@ -229,7 +210,6 @@ class TournamentPlan:
         """Return the seed of a match.
 
         Args:
-            repeat: zero-based number of the repeat.
             meeting: identifies the meeting; empty if all agents get the same seed.
         """
         if task.seed is not None:

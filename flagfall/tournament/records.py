@@ -8,10 +8,9 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-# Histogram of turn times: histograms of many matches can be added, and give quantiles over all of them.
-#
-# Bucket widths grow with the times, so a quantile is at most 1/32 too large, and the buckets stay few: a
-# thousand of them reach from a nanosecond to an hour. The layout is that of HdrHistogram.
+# Bucket widths of histograms of turn times grow with the times, so a quantile is at most 1/32 too large, and
+# the buckets stay few: a thousand of them reach from a nanosecond to an hour. The layout is that of
+# HdrHistogram.
 
 _BITS: Final = 5
 _PARTS: Final = 1 << _BITS
@@ -25,47 +24,32 @@ MAX_TURNS: Final = 1 << 39
 
 
 class TimeHistogram:
-    """Histogram of durations.
+    """Histogram of durations; those of many matches can be added, and give quantiles over all of them.
 
     Args:
         pairs: buckets and counts, as `pairs` returns them.
     """
 
     def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
-        self._counts: dict[int, int] = {}
+        self._counts: Counter[int] = Counter()
         self.update(pairs)
 
     def add(self, spent_ns: int) -> None:
-        """Count one turn.
-
-        Args:
-            spent_ns: its time in nanoseconds, at least 0.
-        """
-        self._count(_bucket(spent_ns), 1)
+        """Count one turn."""
+        self._counts[_bucket(spent_ns)] += 1
 
     def add_all(self, spent_ns: Sequence[int]) -> None:
-        """Count turns; equal times, as on the virtual clock, together.
-
-        Args:
-            spent_ns: their times in nanoseconds.
-        """
+        """Count turns; equal times, as on the virtual clock, together."""
         if spent_ns and spent_ns.count(spent_ns[0]) == len(spent_ns):
-            self._count(_bucket(spent_ns[0]), len(spent_ns))
+            self._counts[_bucket(spent_ns[0])] += len(spent_ns)
             return
         for one_ns, count in Counter(spent_ns).items():
-            self._count(_bucket(one_ns), count)
+            self._counts[_bucket(one_ns)] += count
 
     def update(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Add the counts of another histogram.
-
-        Args:
-            pairs: as `pairs` returns them.
-        """
+        """Add the counts of another histogram."""
         for bucket, number in pairs:
-            self._count(bucket, number)
-
-    def _count(self, bucket: int, number: int) -> None:
-        self._counts[bucket] = self._counts.get(bucket, 0) + number
+            self._counts[bucket] += number
 
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Return buckets and counts, the shortest times first."""
@@ -74,7 +58,7 @@ class TimeHistogram:
     @property
     def total(self) -> int:
         """Number of turns counted."""
-        return sum(self._counts.values())
+        return self._counts.total()
 
     def quantile_ns(self, share: float) -> int:
         """Return the time that a share of the turns did not exceed, at most 1/32 too large; 0 without turns.
@@ -92,17 +76,12 @@ class TimeHistogram:
 
 
 def _bucket(spent_ns: int) -> int:
-    """Return the bucket of a time."""
     shift = max(0, spent_ns.bit_length() - _BITS - 1)
     return (shift << _BITS) + (spent_ns >> shift)
 
 
 def longest_ns(bucket: int) -> int:
-    """Return the longest time in a bucket, in nanoseconds.
-
-    Args:
-        bucket: as `TimeHistogram.pairs` returns them.
-    """
+    """Return the longest time in a bucket, in nanoseconds."""
     shift = max(0, (bucket >> _BITS) - 1)
     return ((bucket - (shift << _BITS) + 1) << shift) - 1
 
@@ -119,7 +98,6 @@ class MatchSpec:
         id: derived from the position in the schedule, such as `r3-m2-g1` (round, meeting, game). Unique, and
             valid as a file name.
         entrants: names of agents of the plan, in the order of the seats.
-        task: name of a task of the plan.
         seed: root seed of the match; matches that are compared share it.
         round: zero-based. A later round may depend on the results of earlier ones.
     """
@@ -148,22 +126,17 @@ class SeatRecord:
         fell: reason of the disqualification; `None` for a seat that was not disqualified, or only when all
             turns of the match were over (`flagfall.kernel.outcomes.SeatReport.lost_by`).
         turns: turns that were judged.
-        late: turns for which the agent was late.
         illegal: turns answered with an action outside the action space.
         absent: turns played for the seat after its disqualification.
         dropped: replies that answered no open turn.
         skipped: turns that the agent never took.
         think_ns: total time charged for turns.
-        think_p50_ns: median time of a turn.
         think_p99_ns: 99th percentile of the time of a turn.
-        think_max_ns: longest time of a turn.
         over_ns: total time beyond the limits; 0 if no turn was late.
         credit_ns: time credited for stalls of the host during its turns.
         start_ns: time until the agent was ready.
         noted: sums of the numbers that the agent noted on its turns, by name; see `flagfall.kernel.notes`.
-        thinking: distribution of the turn times: the pairs of a
-            `flagfall.tournament.records.TimeHistogram`, from which quantiles over many matches
-            are computed.
+        thinking: distribution of the turn times: the pairs of a `TimeHistogram`.
     """
 
     agent: str
@@ -194,16 +167,13 @@ class MatchRecord:
     The fields but `seats` are columns of the database and of exported tables.
 
     Attributes:
-        id: id of its `MatchSpec`.
         attempt: one-based. Every void attempt is followed by another one with the same seed.
         status: a `void` attempt counts for nothing: a fault or a stall of the host affected it.
         why: reason that the attempt is void.
         reason: see `flagfall.events.MatchEnded`.
-        seats: in the order of the seats.
         solved: task instances that were solved, of those that count.
         tasks: task instances that count.
         elapsed_ns: time from the first event to the last.
-        stalls: stalls of the host during the match.
         journal: path of the journal, relative to the tournament's folder.
         game_score: sum of the game scores of the instances that count; 0 for tasks that report none.
         ticks: sum of the game ticks of the instances that count; 0 for tasks that report none.
@@ -230,17 +200,18 @@ class MatchRecord:
         return self.why.startswith("stall: ")
 
 
+MATCH_FIELDS: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
+SEAT_FIELDS: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "noted")
+assert SEAT_FIELDS[-1] == "thinking"
+
 Records: TypeAlias = Mapping[str, MatchRecord]
 """Records of the matches that count, by match id; void attempts are not among them."""
-
-Played: TypeAlias = Sequence[tuple[MatchSpec, MatchRecord]]
-"""Matches that count, each with its record, in the order of the schedule."""
 
 
 def seat_scores(
     measure: Literal["result", "reward"],
     rewards: Sequence[float],
-    fell: Sequence[str | None],
+    disqualified: Sequence[str | None],
     *,
     solved: int,
     tasks: int,
@@ -254,15 +225,12 @@ def seat_scores(
 
     Args:
         measure: measure of the task, for a single seat.
-        fell: reason of the disqualification by seat, or `None`.
-        solved: task instances that were solved.
-        tasks: task instances that were played.
     """
     if len(rewards) == 1:
         if measure == "reward":
             return (float(rewards[0]),)
-        return (solved / tasks if tasks and fell[0] is None else 0.0,)
-    standing = [(reason is None, reward) for reason, reward in zip(fell, rewards, strict=True)]
+        return (solved / tasks if tasks and disqualified[0] is None else 0.0,)
+    standing = [(reason is None, reward) for reason, reward in zip(disqualified, rewards, strict=True)]
     return tuple(
         sum(_compare(mine, theirs) for seat, theirs in enumerate(standing) if seat != me)
         / (len(standing) - 1)
@@ -282,10 +250,6 @@ def compare_solo(first: MatchRecord, second: MatchRecord) -> tuple[float, float]
     """Return the points of two agents that played the same match alone: 1, 0.5 or 0 each.
 
     A disqualified agent loses, and both may lose.
-
-    Args:
-        first: record with one seat.
-        second: record with one seat.
     """
     (mine,), (theirs,) = first.seats, second.seats
     if mine.fell is not None or theirs.fell is not None:

@@ -9,7 +9,6 @@ on.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, TypeVar
@@ -18,7 +17,6 @@ import attrs
 
 from flagfall.configfile.converter import Problems
 from flagfall.tournament.model import DEFAULT_SCORING, Format, PlannedTask, Scoring, TournamentPlan
-from flagfall.tournament.records import MatchRecord, Played, SeatRecord
 
 POINTS: Final = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 """Points for the places from the first on, as in Formula One since 2010; later places have none."""
@@ -51,11 +49,7 @@ class Placing:
 
 @attrs.frozen
 class TaskRanking:
-    """Places of all agents on one task, the best first.
-
-    Attributes:
-        placings: the placings of the agents that have played it.
-    """
+    """Places of all agents on one task, the best first."""
 
     task: str
     placings: tuple[Placing, ...]
@@ -66,9 +60,7 @@ class PointsRow:
     """One agent across all tasks.
 
     Attributes:
-        place: one-based; equal agents share one.
         places: its places, in the order of the tasks.
-        wins: sum over all tasks.
         disqualified: number of tasks on which it was disqualified.
     """
 
@@ -85,10 +77,6 @@ class TaskTotals:
     """Sums over the matches of one agent on one task.
 
     Attributes:
-        wins: task instances solved.
-        score: sum of the game scores.
-        ticks: sum of the game ticks.
-        games: task instances that count.
         disqualified: reason of its first disqualification; empty if there was none.
     """
 
@@ -98,30 +86,6 @@ class TaskTotals:
     ticks: int
     games: int
     disqualified: str
-
-
-def rank_tasks(plan: TournamentPlan, played: Played) -> tuple[TaskRanking, ...]:
-    """Return the ranking on each task that has results, in the order of the plan.
-
-    Args:
-        played: matches that count.
-    """
-    results: dict[tuple[str, str], list[tuple[MatchRecord, SeatRecord]]] = defaultdict(list)
-    for spec, record in played:
-        for seat in record.seats:
-            results[spec.task, seat.agent].append((record, seat))
-    return rank_totals(plan, {key: _totals(pairs) for key, pairs in results.items()})
-
-
-def _totals(pairs: Sequence[tuple[MatchRecord, SeatRecord]]) -> TaskTotals:
-    return TaskTotals(
-        wins=sum(record.solved for record, _ in pairs),
-        result=sum(seat.score for _, seat in pairs),
-        score=sum(record.game_score for record, _ in pairs),
-        ticks=sum(record.ticks for record, _ in pairs),
-        games=sum(record.tasks for record, _ in pairs),
-        disqualified=next((seat.fell for _, seat in pairs if seat.fell is not None), ""),
-    )
 
 
 def rank_totals(
@@ -177,11 +141,7 @@ def _unplaced(name: str, totals: TaskTotals, *, alone: bool) -> Placing:
 
 
 def total_points(names: Iterable[str], rankings: Iterable[TaskRanking]) -> tuple[PointsRow, ...]:
-    """Return all agents across all tasks, the best first.
-
-    Args:
-        rankings: from `rank_tasks`.
-    """
+    """Return all agents across all tasks, the best first."""
     placings = _placings_by_agent(names, rankings)
     return tuple(
         PointsRow(
@@ -197,11 +157,7 @@ def total_points(names: Iterable[str], rankings: Iterable[TaskRanking]) -> tuple
 
 
 def rank_key(names: Iterable[str], rankings: Iterable[TaskRanking]) -> dict[str, tuple[int, ...]]:
-    """Return, by agent, its points followed by its number of first places, second places and so on.
-
-    Args:
-        rankings: from `rank_tasks`.
-    """
+    """Return, by agent, its points followed by its number of first places, second places and so on."""
     placings = _placings_by_agent(names, rankings)
     return {agent: _countback(mine) for agent, mine in placings.items()}
 

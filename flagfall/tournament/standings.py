@@ -24,7 +24,7 @@ from flagfall.tournament.columns import ResultColumns, columns_of
 from flagfall.tournament.database import NotedSum, noted_sums
 from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
-from flagfall.tournament.records import MatchRecord, Records, SeatRecord
+from flagfall.tournament.records import MATCH_FIELDS, SEAT_FIELDS, MatchRecord, Records
 from flagfall.tournament.scoring import rank_key, rank_totals
 from flagfall.tournament.stats.duels import SprtState
 from flagfall.tournament.stats.intervals import RESAMPLES
@@ -38,14 +38,9 @@ class Standings:
     """Standings of a tournament.
 
     Attributes:
-        rows: the agents, the best first.
         timeless: the same without matches in which an agent was disqualified by the clock; empty if there are
             none.
-        tasks: by task, in the order of the plan.
-        sprt: state of the sequential test; `None` if the plan has none.
         over: no match is left to play.
-        noted: sums of the numbers that agents noted on their turns.
-        notes: remarks for readers of the tables.
         drawn: key of the column whose intervals pages draw; no part of `as_data`.
     """
 
@@ -68,71 +63,14 @@ class Standings:
         return data
 
 
-def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
-    """Return the standings of a tournament.
-
-    Args:
-        records: the records of the matches that count.
-        resamples: resamples for the intervals of scores; 0 computes none, for speed.
-    """
-    order = schedule(plan)
-    return standings_of(
-        plan,
-        columns_of(plan, order.played(records)),
-        points=plan.format.ranks(plan, records),
-        sprt=order.sprt(records),
-        over=order.over(records),
-        noted=noted_sums(records.values()),
-        resamples=resamples,
-    )
-
-
-def standings_of(
-    plan: TournamentPlan,
-    results: ResultColumns,
-    *,
-    points: Points,
-    sprt: SprtState | None,
-    over: bool,
-    noted: tuple[NotedSum, ...],
-    resamples: int = RESAMPLES,
-) -> Standings:
-    """Return the standings of a tournament from the columns of its results.
-
-    Args:
-        results: the matches that count.
-        sprt: state of the sequential test.
-        over: no match is left to play.
-        noted: sums of what agents noted.
-        resamples: see `compute_standings`.
-    """
-    keys: RankKeys = {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
-    if plan.scoring == FORMULA_ONE:
-        keys = rank_key([agent.name for agent in plan.agents], rank_totals(plan, task_totals(plan, results)))
-        points = {agent: (float(key[0]), None) for agent, key in keys.items()}
-    table = AgentTable(plan, results, resamples, points)
-    timeless = results.without_time_losses()
-    rows = table.rows(keys)
-    return Standings(
-        rows=rows,
-        timeless=() if timeless is results else AgentTable(plan, timeless, resamples).rows({}),
-        tasks=tuple(task_rows(plan, results, resamples)),
-        sprt=sprt,
-        over=over,
-        noted=noted,
-        notes=table.remarks,
-        drawn=drawn_column(plan.scoring, rows).key,
-    )
-
-
 @attrs.frozen(kw_only=True, eq=False)
 class StoredResults:
-    """Results of a stored tournament, from which its standings are computed.
+    """Results of a tournament, from which its standings are computed.
 
     Attributes:
         columns: the matches that count.
         records: their records by id; `None` where the columns were read without them.
-        sprt: state of the sequential test.
+        sprt: state of the sequential test; `None` if the plan has none.
         over: no match is left to play.
         noted: sums of the numbers that agents noted on their turns.
     """
@@ -145,34 +83,29 @@ class StoredResults:
     noted: tuple[NotedSum, ...]
 
     def standings(self, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
-        """Return the standings.
-
-        Args:
-            resamples: see `flagfall.tournament.standings.compute_standings`.
-        """
-        return standings_of(
-            plan,
-            self.columns,
-            points=self.points,
+        """Return the standings."""
+        results, points = self.columns, self.points
+        keys: RankKeys = {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
+        if plan.scoring == FORMULA_ONE:
+            names = [agent.name for agent in plan.agents]
+            keys = rank_key(names, rank_totals(plan, task_totals(plan, results)))
+            points = {agent: (float(key[0]), None) for agent, key in keys.items()}
+        table = AgentTable(plan, results, resamples, points)
+        timeless = results.without_time_losses()
+        rows = table.rows(keys)
+        return Standings(
+            rows=rows,
+            timeless=() if timeless is results else AgentTable(plan, timeless, resamples).rows({}),
+            tasks=tuple(task_rows(plan, results, resamples)),
             sprt=self.sprt,
             over=self.over,
             noted=self.noted,
-            resamples=resamples,
+            notes=table.remarks,
+            drawn=drawn_column(plan.scoring, rows).key,
         )
 
 
-def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
-    """Return the results of a stored tournament, whose records are checked against the plan.
-
-    Raises:
-        DamagedStore: a record cannot be read, or is not a match of the plan.
-    """
-    columns = store.columns(plan)
-    if columns is not None:
-        over = len(columns) >= most_matches(plan)
-        noted = store.noted()
-        return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over, noted=noted)
-    records = store.played(plan)
+def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:
     order = schedule(plan)
     return StoredResults(
         columns=columns_of(plan, order.played(records)),
@@ -184,25 +117,39 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     )
 
 
-def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
-    """Return the standings of a stored tournament, whose records are checked against the plan.
+def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
+    """Return the standings of a tournament.
 
     Args:
-        resamples: see `flagfall.tournament.standings.compute_standings`.
+        records: the records of the matches that count.
+        resamples: resamples for the intervals of scores; 0 computes none, for speed.
+    """
+    return _results_of(plan, records).standings(plan, resamples=resamples)
+
+
+def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
+    """Return the results of a stored tournament, whose records are checked against the plan.
 
     Raises:
         DamagedStore: a record cannot be read, or is not a match of the plan.
     """
+    columns = store.columns(plan)
+    if columns is None:
+        return _results_of(plan, store.played(plan))
+    over = len(columns) >= most_matches(plan)
+    return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over, noted=store.noted())
+
+
+def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+    """Return the standings of a stored tournament; see `stored_results`."""
     return stored_results(store, plan).standings(plan, resamples=resamples)
 
 
 ExportRow: TypeAlias = dict[str, Any]
 """Numbers and texts by column; all rows of a table have the same columns."""
 
-_MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
-_SEAT: Final = tuple(
-    field.name for field in attrs.fields(SeatRecord) if field.name not in {"noted", "thinking"}
-)
+_SEAT: Final = SEAT_FIELDS[:-1]
+"""Without the distribution of turn times."""
 
 
 def agent_rows(standings: Standings) -> list[ExportRow]:
@@ -223,14 +170,10 @@ def _flat(row: AgentRow) -> ExportRow:
 
 
 def match_rows(records: Iterable[MatchRecord]) -> list[ExportRow]:
-    """Return a row for each seat of each match, and a single one for a void match without seats.
-
-    Args:
-        records: all of them, including void attempts.
-    """
+    """Return a row for each seat of each match, and a single one for a void match without seats."""
     rows = []
     for record in records:
-        match = {name: getattr(record, name) for name in _MATCH}
+        match = {name: getattr(record, name) for name in MATCH_FIELDS}
         match["match_turns"] = match.pop("turns")
         if not record.seats:
             rows.append({**match, "seat": None, **dict.fromkeys(_SEAT)})
@@ -287,9 +230,5 @@ def export(rows: Sequence[ExportRow], form: str) -> bytes:
 
     Args:
         rows: all with the same columns.
-        form: a key of `FILE_FORMATS`.
-
-    Raises:
-        UsageError: a library that it needs is not installed.
     """
     return FILE_FORMATS[form](rows)

@@ -41,21 +41,26 @@ from flagfall.tournament.database import (
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts
-from flagfall.tournament.records import MAX_BUCKET, MAX_TURNS, MatchRecord, SeatRecord
+from flagfall.tournament.records import (
+    MATCH_FIELDS,
+    MAX_BUCKET,
+    MAX_TURNS,
+    SEAT_FIELDS,
+    MatchRecord,
+    SeatRecord,
+)
 
-_MATCH: Final = tuple(field.name for field in attrs.fields(MatchRecord) if field.name != "seats")
-_SEAT: Final = tuple(field.name for field in attrs.fields(SeatRecord) if field.name != "noted")
-assert _SEAT[-1] == "thinking"
-_PUT_MATCH: Final = f"INSERT INTO matches ({', '.join(_MATCH)}) VALUES ({', '.join('?' * len(_MATCH))})"  # noqa: S608 - our names
+_MATCH_COLUMNS: Final = ", ".join(MATCH_FIELDS)
+_SEAT_COLUMNS: Final = ", ".join(SEAT_FIELDS)
+_PUT_MATCH: Final = f"INSERT INTO matches ({_MATCH_COLUMNS}) VALUES ({', '.join('?' * len(MATCH_FIELDS))})"  # noqa: S608 - our names
 _PUT_SEAT: Final = (
-    f"INSERT INTO seats (match, seat, {', '.join(_SEAT)}) VALUES (?, ?, {', '.join('?' * len(_SEAT))})"  # noqa: S608
+    f"INSERT INTO seats (match, seat, {_SEAT_COLUMNS}) VALUES (?, ?, {', '.join('?' * len(SEAT_FIELDS))})"  # noqa: S608
 )
 _MATCHES: Final = (
-    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
-    " WHERE number > ? AND number <= ? ORDER BY number"
+    f"SELECT number, {_MATCH_COLUMNS} FROM matches WHERE number > ? AND number <= ? ORDER BY number"  # noqa: S608
 )
 _SEATS: Final = (
-    f"SELECT match, seat, {', '.join(_SEAT)} FROM seats"  # noqa: S608 - our names
+    f"SELECT match, seat, {_SEAT_COLUMNS} FROM seats"  # noqa: S608 - our names
     " WHERE match > ? AND match <= ? ORDER BY match, seat"
 )
 _UP_TO: Final = """
@@ -65,10 +70,8 @@ _UP_TO: Final = """
 _LAST: Final = 2**63 - 1
 """The largest number that a record can have in SQLite."""
 
-_ONE_MATCH: Final = f"SELECT {', '.join(_MATCH)} FROM matches WHERE number = ?"  # noqa: S608 - our names
-_ONE_SEATS: Final = f"SELECT seat, {', '.join(_SEAT)} FROM seats WHERE match = ? ORDER BY seat"  # noqa: S608
 _REMARKS: Final = (
-    f"SELECT number, {', '.join(_MATCH)} FROM matches"  # noqa: S608 - our names
+    f"SELECT number, {_MATCH_COLUMNS} FROM matches"  # noqa: S608 - our names
     " WHERE why <> '' OR status = 'void' ORDER BY number"
 )
 
@@ -89,9 +92,7 @@ class StoredPlan:
     """The plan of a stored tournament.
 
     Attributes:
-        text: content of the plan file.
         folder: folder in which its relative paths start.
-        seed: root of all random choices.
         facts: see `plan_facts`.
     """
 
@@ -102,16 +103,15 @@ class StoredPlan:
     facts: dict[str, str]
 
     def for_display(self) -> TournamentPlan:
-        """Return the plan for display, which cannot be played; nothing that it names is read or imported.
-
-        Raises:
-            UsageError: the facts are not those of a plan.
-        """
+        """Return the plan for display, which cannot be played; nothing that it names is read or imported."""
         return plan_of_facts(self.name, self.seed, self.facts)
 
 
 class Store:
     """Database of a tournament.
+
+    What reads raises `DamagedStore` for what cannot be read; what writes raises `HostFault`, for example on a
+    full disk.
 
     Args:
         mode: `make` creates a missing database, `read` only reads.
@@ -141,16 +141,11 @@ class Store:
         """Return whether this store sees what is in the folder now; if not, open another one."""
         return self._opened is None or self._opened.is_current()
 
-    # The plan.
-
     def begin(self, plan: TournamentPlan, folder: Path) -> None:
         """Store the plan of a new tournament.
 
         Args:
             folder: folder in which relative paths in its text start.
-
-        Raises:
-            HostFault: the plan cannot be written.
         """
         from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
 
@@ -169,11 +164,7 @@ class Store:
             replace_file(self.folder / PLAN, plan.text.encode())
 
     def plan(self) -> StoredPlan | None:
-        """Return the stored plan, or `None` if no run has begun.
-
-        Raises:
-            DamagedStore: the plan cannot be read.
-        """
+        """Return the stored plan, or `None` if no run has begun."""
         with self._reading():
             stored = dict(self._database.execute("SELECT name, value FROM about"))
         if not stored:
@@ -191,9 +182,6 @@ class Store:
     def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
         """Return a plan as the tournament began with it; see `flagfall.tournament.plan.fingerprint`.
 
-        Args:
-            plan: to resume with.
-
         Raises:
             UsageError: it is another one; the message lists the changes.
         """
@@ -209,17 +197,8 @@ class Store:
             )
         return plan
 
-    # Matches.
-
     def put(self, *records: MatchRecord) -> None:
-        """Store the results of matches in one transaction, all or none of them.
-
-        Args:
-            records: the records of attempts, void or not.
-
-        Raises:
-            HostFault: the database cannot be written, for example on a full disk.
-        """
+        """Store the results of matches in one transaction, all or none of them."""
         with self._writing():
             seats: list[tuple[Any, ...]] = []
             numbered = []
@@ -247,13 +226,8 @@ class Store:
             raise HostFault(f"{self.folder / DATABASE} cannot be written: {error}") from error
 
     def records(self) -> Iterator[MatchRecord]:
-        """Yield all records, including void attempts, in the order in which they were stored.
-
-        Raises:
-            DamagedStore: a record cannot be read.
-        """
-        for _, record in self._numbered(0):
-            yield record
+        """Return all records, including void attempts, in the order in which they were stored."""
+        return (record for _, record in self._numbered(0))
 
     def _numbered(self, after: int, last: int = _LAST) -> Iterator[tuple[int, MatchRecord]]:
         """Yield the records after a number, up to the last one, each with its number."""
@@ -263,7 +237,7 @@ class Store:
             for match, seat, *values in self._database.execute(_SEATS, (after, last)):
                 seats.setdefault(match, []).append(self._seat(match, values, noted.get((match, seat))))
             for number, *values in self._database.execute(_MATCHES, (after, last)):
-                fields = dict(zip(_MATCH, values, strict=True))
+                fields = dict(zip(MATCH_FIELDS, values, strict=True))
                 fields["seats"] = tuple(seats.pop(number, ()))
                 yield number, self._record(MatchRecord, number, fields)
         if seats:
@@ -274,10 +248,6 @@ class Store:
 
         Args:
             number: number of the other record; 0 for the first ones.
-            most: the most records that are returned.
-
-        Raises:
-            DamagedStore: a record cannot be read.
         """
         with self._reading():
             (last,) = self._database.execute(_UP_TO, (number, most)).fetchone()
@@ -289,9 +259,6 @@ class Store:
         Returns:
             The columns; `None` if they have to be made from the records: of small tournaments, of those whose
             schedule depends on results, and of those whose records do not fit the plan.
-
-        Raises:
-            DamagedStore: a record cannot be read.
         """
         if not has_fixed_schedule(plan):
             return None
@@ -300,24 +267,16 @@ class Store:
         return None if blocks is None else columns_of_blocks(plan, blocks)
 
     def remarks(self) -> list[MatchRecord]:
-        """Return the void attempts, and the matches that count although the host stalled, in order.
-
-        Raises:
-            DamagedStore: a record cannot be read.
-        """
+        """Return the void attempts, and the matches that count although the host stalled, in order."""
         with self._reading():
             rows = self._database.execute(_REMARKS).fetchall()
         return [
-            self._record(MatchRecord, number, dict(zip(_MATCH, values, strict=True)))
+            self._record(MatchRecord, number, dict(zip(MATCH_FIELDS, values, strict=True)))
             for number, *values in rows
         ]
 
     def noted(self) -> tuple[NotedSum, ...]:
-        """Return the sums of the numbers that agents noted in the matches that count.
-
-        Raises:
-            DamagedStore: the database cannot be read.
-        """
+        """Return the sums of the numbers that agents noted in the matches that count."""
         try:
             with self._reading():
                 return stored_sums(self._database)
@@ -325,7 +284,7 @@ class Store:
             raise DamagedStore(self._path, f"table noted: {error!s:.{_PRINTED}}") from error
 
     def _seat(self, match: int, values: Sequence[Any], noted: Mapping[Any, Any] | None) -> SeatRecord:
-        fields = dict(zip(_SEAT, values, strict=True))
+        fields = dict(zip(SEAT_FIELDS, values, strict=True))
         if noted is not None:
             fields["noted"] = noted
         try:
@@ -337,9 +296,8 @@ class Store:
     def _record(self, kind: type[_Record], match: int, fields: Mapping[str, Any]) -> _Record:
         """Return a row as a record; SQLite stores values of any type in any column."""
         for name, value in fields.items():
-            if value.__class__ is int and value < 0:
-                raise DamagedStore(self._path, f"match {match}: {name}: {value}")
-            if value.__class__ is float and math.isnan(value):
+            kind_of_value = value.__class__
+            if (kind_of_value is int and value < 0) or (kind_of_value is float and math.isnan(value)):
                 raise DamagedStore(self._path, f"match {match}: {name}: {value}")
         try:
             return msgspec.convert(fields, kind)
@@ -385,9 +343,6 @@ class Store:
     def check(self, plan: TournamentPlan, records: Mapping[str, MatchRecord]) -> None:
         """Check records against a plan.
 
-        Args:
-            records: the records of matches that count, by id.
-
         Raises:
             DamagedStore: a record is not a match of the plan.
         """
@@ -398,9 +353,6 @@ class Store:
         """Return the facts that a run stored when it began: `flagfall`, its version; `begun`; `machine`.
 
         Stores of earlier versions have fewer of them.
-
-        Raises:
-            DamagedStore: they cannot be read.
         """
         with self._reading():
             rows = self._database.execute("SELECT name, value FROM about WHERE name <> 'text'").fetchall()
@@ -411,9 +363,6 @@ class Store:
 
         Args:
             query: a statement of this package, see `flagfall.tournament.excerpts`.
-
-        Raises:
-            DamagedStore: the database cannot be read.
         """
         with self._reading():
             return self._database.execute(query, values).fetchall()
@@ -423,23 +372,9 @@ class Store:
 
         Args:
             numbers: as the database counts records; unknown ones are left out.
-
-        Raises:
-            DamagedStore: a record cannot be read.
         """
-        found = []
         with self._reading(), self._snapshot():
-            for number in numbers:
-                row = self._database.execute(_ONE_MATCH, (number,)).fetchone()
-                if row is not None:
-                    seats = self._database.execute(_ONE_SEATS, (number,)).fetchall()
-                    noted = read_noted(self._database, number - 1, number)
-                    fields = dict(zip(_MATCH, row, strict=True))
-                    fields["seats"] = tuple(
-                        self._seat(number, values, noted.get((number, seat))) for seat, *values in seats
-                    )
-                    found.append(self._record(MatchRecord, number, fields))
-        return found
+            return [record for number in numbers for _, record in self._numbered(number - 1, number)]
 
     def close(self) -> None:
         """Close the database."""
@@ -450,13 +385,10 @@ class Store:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._database.close()
 
-    # Journals.
-
     def prepare_journals(self) -> None:
         """Make the folders for journals, and remove unfinished journals.
 
         Raises:
-            HostFault: the folders cannot be made.
             UsageError: one of them is a link, which may lead to files of others.
         """
         for name in (JOURNALS, RUNNING):
@@ -497,13 +429,9 @@ def holds_tournament(folder: Path) -> bool:
         raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
-_match_row: Final[Callable[[MatchRecord], tuple[Any, ...]]] = attrgetter(*_MATCH)
-_seat_values: Final[Callable[[SeatRecord], tuple[Any, ...]]] = attrgetter(*_SEAT[:-1])
+_match_row: Final[Callable[[MatchRecord], tuple[Any, ...]]] = attrgetter(*MATCH_FIELDS)
+_seat_values: Final[Callable[[SeatRecord], tuple[Any, ...]]] = attrgetter(*SEAT_FIELDS[:-1])
 
 
 def _seat_row(seat: SeatRecord) -> tuple[Any, ...]:
-    return *_seat_values(seat), _json(seat.thinking)
-
-
-def _json(thinking: tuple[tuple[int, int], ...]) -> str:
-    return _ENCODER.encode(thinking).decode()
+    return *_seat_values(seat), _ENCODER.encode(seat.thinking).decode()

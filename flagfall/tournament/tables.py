@@ -89,7 +89,6 @@ class AgentRow:
 
     Attributes:
         place: one-based; equal agents share one.
-        values: by the keys of `COLUMNS`.
     """
 
     place: int = 0
@@ -112,7 +111,6 @@ class AgentTable:
     """All agents over some matches. What columns share is computed once, where it is needed.
 
     Args:
-        resamples: resamples for the intervals of scores.
         points: the points of the format or the scoring.
 
     Attributes:
@@ -153,10 +151,10 @@ class AgentTable:
         return rate_duels(self.agents, self.duels, self.plan.anchor)
 
     @cached_property
-    def falls(self) -> Array:
+    def disqualifications(self) -> Array:
         """Matches in which each agent was disqualified: in all, and by the clock."""
-        fell = self.results.fell != NOT_DISQUALIFIED
-        return np.stack([self.seats.sums(fell), self.seats.sums(self.results.time_losses())])
+        disqualified = self.results.disqualified != NOT_DISQUALIFIED
+        return np.stack([self.seats.sums(disqualified), self.seats.sums(self.results.time_losses())])
 
     @cached_property
     def times(self) -> Sequence[TimeHistogram]:
@@ -217,9 +215,6 @@ class AgentTable:
 
         Args:
             keys: rank agents before their ratings do.
-
-        Raises:
-            UsageError: the plan is ranked by a rating that this program does not have.
         """
         place = {name: number for number, name in enumerate(self.agents)}
         values = self._computed[0]
@@ -395,7 +390,7 @@ _ROWS: Final = (
     Column(
         key="fell",
         heading="disqualified",
-        values=lambda table: table.falls[0],
+        values=lambda table: table.disqualifications[0],
         note="Matches in which it was disqualified",
         shown="pages",
         mark="bad",
@@ -403,14 +398,14 @@ _ROWS: Final = (
     Column(
         key="time_losses",
         heading="disq. late",
-        values=lambda table: table.falls[1],
+        values=lambda table: table.disqualifications[1],
         shown="terminal",
         spare=10,
     ),
     Column(
         key="crashes",
         heading="disq. other",
-        values=lambda table: table.falls[0] - table.falls[1],
+        values=lambda table: table.disqualifications[0] - table.disqualifications[1],
         shown="terminal",
         spare=7,
     ),

@@ -8,9 +8,11 @@ import attrs
 import numpy as np
 
 from flagfall.kernel.outcomes import derive_seed
-from flagfall.tournament.columns import NOT_DISQUALIFIED, Groups, ResultColumns
+from flagfall.tournament.columns import NOT_DISQUALIFIED, Groups, ResultColumns, columns_of
+from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.scoring import TaskTotals
+from flagfall.tournament.records import Records
+from flagfall.tournament.scoring import TaskRanking, TaskTotals, rank_totals
 from flagfall.tournament.stats.duels import mean_by_meeting
 from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound
 
@@ -42,11 +44,7 @@ def _by_task_and_agent(plan: TournamentPlan, results: ResultColumns) -> Groups:
 
 
 def task_totals(plan: TournamentPlan, results: ResultColumns) -> dict[tuple[str, str], TaskTotals]:
-    """Return the totals of each agent on each task that it has played, by the names of task and agent.
-
-    Args:
-        results: the matches that count.
-    """
+    """Return the totals of each agent on each task that it has played, by the names of task and agent."""
     seats, match = _by_task_and_agent(plan, results), results.match_of_seat
     size = len(results.agents)
     keys = results.task[match] * size + results.agent
@@ -55,30 +53,30 @@ def task_totals(plan: TournamentPlan, results: ResultColumns) -> dict[tuple[str,
     result = np.bincount(keys, results.score, len(plan.tasks) * size)
     totals = {}
     for key, rows in zip(seats.keys, seats.rows(), strict=True):
-        fallen = results.fell[rows]
-        fallen = fallen[fallen != NOT_DISQUALIFIED]
+        reasons = results.disqualified[rows]
+        reasons = reasons[reasons != NOT_DISQUALIFIED]
         totals[plan.tasks[key // size].name, results.agents[key % size]] = TaskTotals(
             wins=int(whole["solved"][key]),
             result=float(result[key]),
             score=float(score[key]),
             ticks=int(whole["ticks"][key]),
             games=int(whole["tasks"][key]),
-            disqualified=results.falls[fallen[0]] if len(fallen) else "",
+            disqualified=results.disqualifications[reasons[0]] if len(reasons) else "",
         )
     return totals
 
 
-def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> Iterable[TaskRow]:
-    """Yield the rows, in the order of the plan.
+def rank_tasks(plan: TournamentPlan, records: Records) -> tuple[TaskRanking, ...]:
+    """Return the ranking on each task that has results, in the order of the plan."""
+    return rank_totals(plan, task_totals(plan, columns_of(plan, schedule(plan).played(records))))
 
-    Args:
-        results: the matches that count.
-        resamples: resamples for the intervals of scores.
-    """
+
+def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> Iterable[TaskRow]:
+    """Yield the rows, in the order of the plan."""
     size = len(results.agents)
     seats, match = _by_task_and_agent(plan, results), results.match_of_seat
     solved, tasks = (seats.sums(results.counters[name][match]) for name in ("solved", "tasks"))
-    fell = seats.sums(results.fell != NOT_DISQUALIFIED)
+    disqualified = seats.sums(results.disqualified != NOT_DISQUALIFIED)
     reward = np.bincount(results.task[match] * size + results.agent, results.reward, len(plan.tasks) * size)
     meeting, agent, means = mean_by_meeting(results, np.arange(len(results.agent)))
     task_of = np.zeros(int(results.meeting[-1]) + 1 if len(results) else 0, dtype=np.int64)
@@ -101,5 +99,5 @@ def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> I
                 reward=float(reward[key]) / matches,
                 solved=int(solved[key]) if task.seats == 1 else 0,
                 tasks=int(tasks[key]),
-                fell=int(fell[key]),
+                fell=int(disqualified[key]),
             )

@@ -17,7 +17,7 @@ import trio
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, SeatDisqualified, SeatReady, TaskEnded
-from flagfall.gvgai.original_output import GAMES, OriginalOutput, game_file, game_number
+from flagfall.gvgai.original_output import GAMES, OriginalOutput, game_file
 from flagfall.gvgai.play_track import TrackTimes, play_track
 from flagfall.tasks.vgdl.learning_track import RULES
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -119,7 +119,10 @@ def test_numbers_are_those_of_the_original():
     assert [GAMES[number] for number in (0, 11, 39, 75, 79, 90, 91)] == [
         *("aliens", "boulderdash", "frogs", "sokoban", "survivezombies", "zelda", "zenpuzzle")
     ]
-    assert (game_number("games/zelda.txt"), game_number("aliens"), game_number("mine.txt", 7)) == (90, 0, 7)
+    for name, number in (("games/zelda.txt", 90), ("aliens", 0), ("mine.txt", 7)):
+        lines: list[str] = []
+        OriginalOutput(name, RULES["gvgai-2017"], lines.append, 7)(STARTED)
+        assert lines[0].startswith(f"[GAME] Game idx:{number} game name ")
 
 
 def test_every_numbered_game_is_among_the_public_ones():

@@ -28,10 +28,10 @@ from flagfall.tasks.vgdl.views.observer import StateObservation
 from flagfall.testing import check_task
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.durations import MINUTE
-from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.contest import contest_plan, play_contest
-from flagfall.tournament.scoring import rank_tasks, total_points
+from flagfall.tournament.scoring import total_points
+from flagfall.tournament.task_tables import rank_tasks
 from tests.gvgai.games import DRUM, write_game
 
 OWN_GAMES = ["cinders", "windfall", "underdig"]
@@ -312,7 +312,7 @@ def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
     contest = partial(play_contest, plan, tmp_path / "contest", on_record=stored.append)
     records = trio.run(contest, clock=VirtualClock())
     assert [record.seats[0].agent for record in stored] == ["random", "Slow", "q-learning"] * 2
-    rankings = rank_tasks(plan, list(schedule(plan).played(records)))
+    rankings = rank_tasks(plan, records)
     for ranking in rankings:
         out = ranking.placings[-1]
         assert (out.agent, out.disqualified, out.points, out.games) == ("Slow", "late", 0, 0)

@@ -29,7 +29,6 @@ def test_without_limits_nothing_is_ever_late() -> None:
         budget.charge(phase, 10**18)
     assert budget.bank_ns is None
     assert budget.total_ns is None
-    assert not budget.overtime
 
 
 @pytest.mark.parametrize("control", PRESETS.values(), ids=PRESETS)
@@ -99,7 +98,6 @@ def test_total_and_grace_cap_every_phase_and_end_with_out() -> None:
     assert budget.total_ns == 1
     assert budget.limit("init") == 1 * S
     budget.charge("init", 1)
-    assert budget.overtime is True
     assert budget.total_ns == 0
     budget.charge("result", 1 * S - 10 * MS)
     assert budget.limit("act") == budget.hard_limit("act") == 10 * MS
@@ -174,7 +172,7 @@ def test_a_total_is_conserved_over_all_phases(control: TimeControl, booked: Book
     used = sum(spent for _, spent in booked)
     if control.total is not None:
         assert budget.total_ns == max(0, control.total - used)
-        assert budget.overtime == (used >= control.total)
+        assert (budget.total_ns == 0) == (used >= control.total)
         assert budget.hard_limit("act") <= max(0, control.total + (control.grace or 0) - used)
 
 

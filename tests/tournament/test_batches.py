@@ -49,9 +49,6 @@ class Counted:
         self.batches: list[list[str]] = []
         self.attempts: list[tuple[str, int]] = []
 
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        raise NotImplementedError
-
     async def play_batch(self, batch: Batch) -> None:
         self.batches.append([attempt.spec.id for attempt in batch.left])
         with batch.recalled_by(lambda: None):

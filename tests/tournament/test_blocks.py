@@ -112,16 +112,18 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_equal_columns(found: ResultColumns, wanted: ResultColumns) -> None:
-    assert set(found.falls) == set(wanted.falls)
-    reasons = [*wanted.falls, None]
-    assert [[*found.falls, None][code] for code in found.fell] == [reasons[code] for code in wanted.fell]
+    assert set(found.disqualifications) == set(wanted.disqualifications)
+    reasons = [*wanted.disqualifications, None]
+    assert [[*found.disqualifications, None][code] for code in found.disqualified] == [
+        reasons[code] for code in wanted.disqualified
+    ]
     for field in attrs.fields(ResultColumns):
         one, other = getattr(found, field.name), getattr(wanted, field.name)
         if field.name in {"counters", "seat_counters"}:
             assert {key: list(values) for key, values in one.items()} == {
                 key: list(values) for key, values in other.items()
             }
-        elif field.name not in {"fell", "falls"}:
+        elif field.name not in {"disqualified", "disqualifications"}:
             assert (
                 [*map(list, one)] == [*map(list, other)]
                 if field.name == "thinking"

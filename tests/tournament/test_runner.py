@@ -19,7 +19,7 @@ from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.api import open_tournament, run_tournament
 from flagfall.tournament.run.control import send_command
-from flagfall.tournament.run.engine import Attempt, WorkerLost, void_record
+from flagfall.tournament.run.engine import Attempt, Batch, WorkerLost, void_record
 from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.run.runner import FAULT_ATTEMPTS, STALL_ATTEMPTS, Run
 from flagfall.tournament.standings import compute_standings
@@ -115,12 +115,16 @@ class Disturbed:
     """An engine that plays here, and says of some attempts that they were disturbed."""
 
     default_jobs = 1
+    batch_seconds = 0.0
 
     def __init__(self, folder: Path, disturb: dict[str, int], why: str) -> None:
         self.folder = folder
         self.left = dict(disturb)
         self.why = why
         self.seeds: list[tuple[str, int, int]] = []
+
+    async def play_batch(self, batch: Batch) -> None:
+        batch.report([(await self.play(batch.left[0]), 0.0)])
 
     async def play(self, attempt: Attempt) -> MatchRecord:
         await trio.lowlevel.checkpoint()
@@ -240,7 +244,7 @@ async def test_a_run_is_controlled_from_outside(tmp_path: Path) -> None:
         await ask(do="resume")
         await until(lambda: bool(runs[0].running))
         cancelled = next(iter(runs[0].running))
-        runs[0].running[cancelled].scope.cancel()
+        runs[0].running[cancelled].cancel()
     assert len(runs[0].records) == 80
     with pytest.raises(UsageError, match="no tournament is being played"):
         await ask(do="status")
@@ -254,7 +258,7 @@ async def test_a_cancelled_match_is_played_when_nothing_else_is_left(tmp_path: P
     class Hanging(Disturbed):
         async def play(self, attempt: Attempt) -> MatchRecord:
             if attempt.spec.id == "r0-m0-g0" and attempt.number == 1:
-                run.running["r0-m0-g0"].scope.cancel()
+                run.running["r0-m0-g0"].cancel()
                 await trio.sleep_forever()
             return await super().play(attempt)
 

@@ -15,8 +15,9 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.scoring import POINTS, PointsRow, TaskRanking, rank_tasks, total_points
+from flagfall.tournament.scoring import POINTS, PointsRow, TaskRanking, total_points
 from flagfall.tournament.standings import compute_standings
+from flagfall.tournament.task_tables import rank_tasks
 from tests.tournament.fields import make_plan, task
 
 
@@ -56,7 +57,7 @@ def played(results: Mapping[str, Sequence[Result]]) -> tuple[TournamentPlan, dic
 
 def rankings_of(results: Mapping[str, Sequence[Result]]) -> tuple[TaskRanking, ...]:
     plan, records = played(results)
-    return rank_tasks(plan, list(schedule(plan).played(records)))
+    return rank_tasks(plan, records)
 
 
 def places(**results: Result) -> dict[str, tuple[int, int]]:

@@ -71,7 +71,8 @@ def contest(
     from flagfall.recording.match_logs import series_path
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.contest import contest_plan, play_contest
-    from flagfall.tournament.scoring import rank_tasks, total_points
+    from flagfall.tournament.scoring import total_points
+    from flagfall.tournament.task_tables import rank_tasks
 
     times, rules = options.read(options.think)
     check_output(original=original_output, json=json)
@@ -86,8 +87,7 @@ def contest(
         host=options.host,
         isolation=options.read_isolation(),
     )
-    order = schedule(plan)
-    specs = list(order.walk({}))
+    specs = list(schedule(plan).walk({}))
     check_files(journal, results, overwrite=overwrite or resume, matches=len(specs))
     check_players(agent, options, times, rules)
     folder = output or new_folder("contest", make=True)
@@ -109,7 +109,7 @@ def contest(
 
     with logs.opened(journal, results) as opened:
         code = run_until_interrupted(play, virtual=options.clock == "virtual")
-    rankings = rank_tasks(plan, list(order.played(records)))
+    rankings = rank_tasks(plan, records)
     totals = total_points([entrant.name for entrant in plan.agents], rankings)
     data = {**_data(rankings, totals), "matches": list(report.matches(records)), "folder": str(folder)}
     if results is not None:

@@ -71,7 +71,6 @@ class ClientHost:
     Args:
         command: client with its arguments; split as by a shell, without running one. It connects to port 8080
             of `localhost`; `{port}` stands for the port, for a client that takes it as an argument.
-        name: name in tables and records.
         isolation: isolation of its process. In a sandbox it can read the files and folders that its command
             names.
 
@@ -225,14 +224,7 @@ class _ConnectionWaiter:
 
 @asynccontextmanager
 async def ready(host: Any) -> AsyncIterator[None]:
-    """Prepare the host for a match, if it is a `ClientHost`, and close it afterwards.
-
-    Args:
-        host: any host of an agent.
-
-    Raises:
-        HostFault: there is no network for its client.
-    """
+    """Prepare the host for a match, if it is a `ClientHost`, and close it afterwards."""
     if not isinstance(host, ClientHost):
         yield
         return

@@ -87,11 +87,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _move_to_own_network() -> None:
-    """Enter a new network namespace, and a new user namespace if that is required.
-
-    Raises:
-        OSError: the system does not allow it.
-    """
+    """Enter a new network namespace, and a new user namespace if that is required."""
     try:
         _unshare(_CLONE_NEWNET)
     except PermissionError:

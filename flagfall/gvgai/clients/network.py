@@ -59,7 +59,6 @@ class ClientNetwork:
 
     Attributes:
         kind: see `flagfall.gvgai.clients.launcher`.
-        port: port that the client connects to.
         listener: listening socket; `None` until the launcher has sent it, if the launcher makes it.
     """
 
@@ -136,11 +135,7 @@ async def open_network(isolation: Isolation, *, any_port: bool) -> ClientNetwork
 
 
 def _shared_network(port: int) -> ClientNetwork:
-    """Listen in the machine's network; only one socket can listen on a port, which separates the clients.
-
-    Raises:
-        OSError: the port is in use, or there are no sockets left.
-    """
+    """Listen in the machine's network; only one socket can listen on a port, which separates the clients."""
     listener = socket.socket()
     try:
         listener.setblocking(False)

@@ -97,28 +97,16 @@ def _spin() -> None:
         pass
 
 
-def _sleep_in_c() -> None:
-    time.sleep(LONG_S)
-
-
-def _block() -> None:
-    time.sleep(BLOCKING_S)
-
-
 def _ignore_sigterm() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(LONG_S)
 
 
-def _stop_itself() -> None:
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
 spins: Final = _bad_from(_spin)
-sleeps_in_c: Final = _bad_from(_sleep_in_c)
-blocks: Final = _bad_from(_block)
+sleeps_in_c: Final = _bad_from(lambda: time.sleep(LONG_S))
+blocks: Final = _bad_from(lambda: time.sleep(BLOCKING_S))
 ignores_sigterm: Final = _bad_from(_ignore_sigterm)
-stops_itself: Final = _bad_from(_stop_itself)
+stops_itself: Final = _bad_from(lambda: os.kill(os.getpid(), signal.SIGSTOP))
 
 
 # Messages.
@@ -201,10 +189,6 @@ def _close_its_pipes() -> None:
     time.sleep(LONG_S)
 
 
-def _segfault() -> None:
-    ctypes.string_at(0)
-
-
 def _kill_its_parent() -> None:
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(LONG_S)
@@ -213,7 +197,7 @@ def _kill_its_parent() -> None:
 closes_its_pipes: Final = _bad_from(_close_its_pipes)
 exits_with_0: Final = _bad_from(lambda: os._exit(0))
 raises_system_exit: Final = _bad_from(lambda: sys.exit(0))
-segfaults: Final = _bad_from(_segfault)
+segfaults: Final = _bad_from(lambda: ctypes.string_at(0))
 kills_its_parent: Final = _bad_from(_kill_its_parent)
 
 
@@ -227,56 +211,32 @@ class _Raising:
             raise ValueError(f"bad in {where}")
 
     def start(self, briefing: Any) -> None:
-        """Start."""
         self._maybe("start")
 
     def init(self, observation: int) -> None:
-        """Begin a task."""
         self._maybe("init")
 
     def act(self, observation: int) -> int:
-        """Answer."""
         if observation == TURN:
             self._maybe("act")
         return observation
 
     def result(self, observation: int, reward: float) -> None:
-        """End a task."""
         self._maybe("result")
 
     def close(self) -> None:
-        """End the match."""
         self._maybe("close")
 
 
-class RaisesInStart(_Raising):
-    """Fails when it starts."""
-
-    where = "start"
+def _raising_in(where: str) -> type[_Raising]:
+    return type("Raising", (_Raising,), {"where": where})
 
 
-class RaisesInInit(_Raising):
-    """Fails when a task begins."""
-
-    where = "init"
-
-
-class RaisesInAct(_Raising):
-    """Fails in a turn."""
-
-    where = "act"
-
-
-class RaisesInResult(_Raising):
-    """Fails when a task is over."""
-
-    where = "result"
-
-
-class RaisesInClose(_Raising):
-    """Fails when everything is over."""
-
-    where = "close"
+RaisesInStart: Final = _raising_in("start")
+RaisesInInit: Final = _raising_in("init")
+RaisesInAct: Final = _raising_in("act")
+RaisesInResult: Final = _raising_in("result")
+RaisesInClose: Final = _raising_in("close")
 
 
 async def swallows_cancellation(observation: int) -> int:

@@ -71,6 +71,11 @@ def _in_processes(*verdicts: str) -> dict[Place, Sequence[str]]:
     return {"process": verdicts, "sandbox": verdicts}
 
 
+def _out(*reasons: str, places: Sequence[Place] = ("process", "sandbox")) -> dict[Place, Sequence[str]]:
+    """Return disqualification for one of these reasons at some places."""
+    return {place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places}
+
+
 def _by_rights() -> dict[Place, Sequence[str]]:
     """Return the verdicts of an attempt that the rights of the host's user decide, without a sandbox."""
     return {"process": ("could", "could not"), "sandbox": ("could not",)}
@@ -78,52 +83,36 @@ def _by_rights() -> dict[Place, Sequence[str]]:
 
 ROWS: Final = (
     Row("is late by a little", "late_by_a_little", _everywhere("late")),
-    Row("is late by a lot", "late_by_a_lot", _everywhere("disqualified: late")),
-    Row("never answers", "never_answers", _everywhere("disqualified: late"), stays=True),
+    Row("is late by a lot", "late_by_a_lot", _out("late", places=PLACES)),
+    Row("never answers", "never_answers", _out("late", places=PLACES), stays=True),
     Row("answers twice", "answers_twice", _everywhere("dropped: double")),
     Row("answers an old turn", "AnswersAnOldTurn", _everywhere("dropped: stale", "dropped: double")),
-    Row("writes garbage bytes", "garbage", _in_processes("disqualified: garbage")),
-    Row("writes half a message", "half_a_message", _in_processes("disqualified: late")),
-    Row("writes a message of 100 MB", "huge_message", _in_processes("disqualified: garbage")),
-    Row("floods its standard output", "floods_stdout", _in_processes("disqualified: late")),
-    Row("floods its standard error", "floods_stderr", _in_processes("disqualified: late")),
-    Row("floods the wire with answers", "floods_the_wire", _in_processes("disqualified: late")),
-    Row("spins", "spins", _in_processes("disqualified: late")),
-    Row("blocks its loop", "blocks", _everywhere("disqualified: late")),
-    Row("sleeps in C", "sleeps_in_c", _in_processes("disqualified: late")),
-    Row("ignores SIGTERM", "ignores_sigterm", _in_processes("disqualified: late")),
-    Row("stops itself", "stops_itself", _in_processes("disqualified: late")),
-    Row("leaves children in sessions of their own", "leaves_children", _in_processes("disqualified: gone")),
-    Row(
-        "forks without end",
-        "fork_bomb",
-        _in_processes("disqualified: gone", "disqualified: crashed", "disqualified: late"),
-    ),
-    Row(
-        "eats memory",
-        "eats_memory",
-        _in_processes("disqualified: crashed", "disqualified: gone", "disqualified: late"),
-    ),
-    Row(
-        "fills its disk",
-        "fills_the_disk",
-        _in_processes("disqualified: gone", "disqualified: crashed", "disqualified: late"),
-    ),
-    Row(
-        "writes a huge file",
-        "writes_a_huge_file",
-        _in_processes("disqualified: crashed", "disqualified: gone"),
-    ),
-    Row("opens ten thousand files", "opens_many_files", _in_processes("disqualified: crashed")),
+    Row("writes garbage bytes", "garbage", _out("garbage")),
+    Row("writes half a message", "half_a_message", _out("late")),
+    Row("writes a message of 100 MB", "huge_message", _out("garbage")),
+    Row("floods its standard output", "floods_stdout", _out("late")),
+    Row("floods its standard error", "floods_stderr", _out("late")),
+    Row("floods the wire with answers", "floods_the_wire", _out("late")),
+    Row("spins", "spins", _out("late")),
+    Row("blocks its loop", "blocks", _out("late", places=PLACES)),
+    Row("sleeps in C", "sleeps_in_c", _out("late")),
+    Row("ignores SIGTERM", "ignores_sigterm", _out("late")),
+    Row("stops itself", "stops_itself", _out("late")),
+    Row("leaves children in sessions of their own", "leaves_children", _out("gone")),
+    Row("forks without end", "fork_bomb", _out("gone", "crashed", "late")),
+    Row("eats memory", "eats_memory", _out("crashed", "gone", "late")),
+    Row("fills its disk", "fills_the_disk", _out("gone", "crashed", "late")),
+    Row("writes a huge file", "writes_a_huge_file", _out("crashed", "gone")),
+    Row("opens ten thousand files", "opens_many_files", _out("crashed")),
     # The program that makes the sandbox has the pipes open, too.
     Row(
         "closes its pipes",
         "closes_its_pipes",
         {"process": ("disqualified: gone",), "sandbox": ("disqualified: late",)},
     ),
-    Row("exits with 0", "exits_with_0", _in_processes("disqualified: gone")),
-    Row("raises SystemExit", "raises_system_exit", _everywhere("disqualified: crashed")),
-    Row("segfaults", "segfaults", _in_processes("disqualified: gone")),
+    Row("exits with 0", "exits_with_0", _out("gone")),
+    Row("raises SystemExit", "raises_system_exit", _out("crashed", places=PLACES)),
+    Row("segfaults", "segfaults", _out("gone")),
     Row(
         "kills its parent",
         "kills_its_parent",
@@ -132,11 +121,11 @@ ROWS: Final = (
             "sandbox": ("disqualified: crashed", "disqualified: late"),
         },
     ),
-    Row("raises in start", "RaisesInStart", _everywhere("disqualified: not started")),
-    Row("raises in init", "RaisesInInit", _everywhere("disqualified: crashed")),
-    Row("raises in act", "RaisesInAct", _everywhere("disqualified: crashed")),
-    Row("raises in result", "RaisesInResult", _everywhere("disqualified: crashed")),
-    Row("raises in close", "RaisesInClose", _everywhere("disqualified: crashed")),
+    Row("raises in start", "RaisesInStart", _out("not started", places=PLACES)),
+    Row("raises in init", "RaisesInInit", _out("crashed", places=PLACES)),
+    Row("raises in act", "RaisesInAct", _out("crashed", places=PLACES)),
+    Row("raises in result", "RaisesInResult", _out("crashed", places=PLACES)),
+    Row("raises in close", "RaisesInClose", _out("crashed", places=PLACES)),
     Row("swallows its cancellation", "swallows_cancellation", {"task": ("disqualified: late",)}),
     Row(
         "reads its opponent's files",
@@ -156,12 +145,10 @@ ROWS: Final = (
         _by_rights(),
         beside_records=True,
     ),
-    Row("stops its parent", "stops_its_parent", _in_processes("disqualified: late")),
-    Row("traces its parent", "traces_its_parent", _in_processes("disqualified: late")),
+    Row("stops its parent", "stops_its_parent", _out("late")),
+    Row("traces its parent", "traces_its_parent", _out("late")),
     Row("leaves its processor cores", "leaves_its_cores", _in_processes("could not"), pinned=True),
-    Row(
-        "eats shared memory", "eats_shared_memory", _in_processes("disqualified: gone", "disqualified: late")
-    ),
+    Row("eats shared memory", "eats_shared_memory", _out("gone", "late")),
 )
 """All rows of the matrix. On a slow machine the time limit of a turn may come before another limit."""
 
@@ -221,7 +208,6 @@ def matrix_rows(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> I
     """Yield every row at each of the places where it applies.
 
     Args:
-        places: where the agents run.
         only: texts; a row counts if its name, or what it does, contains one of them. Without any, all count.
     """
     for row in ROWS:
@@ -403,7 +389,6 @@ class _Left:
     Attributes:
         processes: those that have the mark.
         files: temporary files and control groups of agents.
-        descriptors: number of descriptors of this process.
     """
 
     processes: frozenset[str]
@@ -453,14 +438,6 @@ async def _what_is_left(before: _Left) -> str:
 
 
 def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
-    """Play rows one after another, each in an event loop of its own.
-
-    Args:
-        places: where the agents run.
-        only: see `matrix_rows`.
-
-    Yields:
-        The outcome of each row.
-    """
+    """Play rows one after another, each in an event loop of its own."""
     for row, place in matrix_rows(places, only):
         yield trio.run(partial(run_row, row, place))

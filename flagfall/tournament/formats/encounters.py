@@ -27,8 +27,6 @@ def meeting_matches(
 
     Args:
         agents: as many as the task has seats, or any number if it has one.
-        seed: root seed of all of them.
-        round_number: zero-based round.
     """
     for game, agent in enumerate(agents):
         entrants = (agent,) if task.seats == 1 else (*agents[game:], *agents[:game])
@@ -39,9 +37,6 @@ def until_played(specs: Iterable[MatchSpec], records: Records) -> Iterator[None]
     """Yield `None` while one of some matches has no result; see `Format.schedule`.
 
     Each match is looked up until it is found, and not again.
-
-    Args:
-        records: results so far.
     """
     for spec in specs:
         while spec.id not in records:
@@ -53,9 +48,6 @@ class Encounter:
     """Two agents that meet on every task, in every repeat.
 
     Attributes:
-        round: zero-based round.
-        number: zero-based position within the round.
-        agents: names of the two agents.
         part: 0, or the number of the replay of a drawn encounter.
     """
 
@@ -80,20 +72,14 @@ class Encounter:
             yield from specs
 
     def points(self, records: Records) -> tuple[float, float] | None:
-        """Return the points of the two agents, or `None` while a match has no result.
-
-        Args:
-            records: results so far.
-        """
-        totals = [0.0, 0.0]
+        """Return the points of the two agents, or `None` while a match has no result."""
+        mine = theirs = 0.0
         for specs in self._meetings():
-            played = [records.get(spec.id) for spec in specs]
-            if any(record is None for record in played):
+            if any(spec.id not in records for spec in specs):
                 return None
-            for points in self._scores(specs, [record for record in played if record is not None]):
-                totals[0] += points[0]
-                totals[1] += points[1]
-        return totals[0], totals[1]
+            for points in self._scores(specs, [records[spec.id] for spec in specs]):
+                mine, theirs = mine + points[0], theirs + points[1]
+        return mine, theirs
 
     def _scores(self, specs: list[MatchSpec], played: list[MatchRecord]) -> Iterator[tuple[float, float]]:
         if len(specs[0].entrants) == 1:
@@ -115,11 +101,7 @@ def check_entrants(kind: str, names: Sequence[str], problems: Problems) -> None:
 
 
 def check_no_sprt(stop: Stop, problems: Problems) -> None:
-    """Report a sequential test in a format whose two agents do not meet again and again.
-
-    Args:
-        stop: early end of the tournament.
-    """
+    """Report a sequential test in a format whose two agents do not meet again and again."""
     if stop.sprt is not None:
         problems.add(("stop", "sprt"), "a test needs two agents that meet again and again: use a round-robin")
 
@@ -127,11 +109,7 @@ def check_no_sprt(stop: Stop, problems: Problems) -> None:
 def check_pairs_on_every_task(
     kind: str, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
 ) -> None:
-    """Report what does not fit a format of encounters, in which two agents meet on every task.
-
-    Args:
-        stop: early end of the tournament.
-    """
+    """Report what does not fit a format of encounters, in which two agents meet on every task."""
     check_entrants(kind, names, problems)
     check_no_sprt(stop, problems)
     for task in tasks:
@@ -161,20 +139,15 @@ class Withdrawals:
         self._disqualified: Counter[str] = Counter()
 
     def add(self, records: Iterable[MatchRecord]) -> None:
-        """Count the disqualifications in matches.
-
-        Args:
-            records: the records of matches that count.
-        """
+        """Count the disqualifications in matches."""
         for record in records:
             self._disqualified.update(seat.agent for seat in record.seats if seat.fell is not None)
 
     @property
     def withdrawn(self) -> frozenset[str]:
         """Names of the withdrawn agents."""
-        if self._limit is None:
-            return frozenset()
-        return frozenset(agent for agent, count in self._disqualified.items() if count >= self._limit)
+        counts = self._disqualified.items()
+        return frozenset(agent for agent, count in counts if self._limit and count >= self._limit)
 
 
 class SprtMonitor:

@@ -29,7 +29,6 @@ from flagfall.tournament.records import MatchSpec, Records
 Meetings: TypeAlias = Sequence[tuple[str, ...]]
 """Agents of each meeting of a round."""
 
-
 _MEETING: Final = re.compile("r([0-9]{1,9})-m([0-9]{1,9})", re.ASCII)
 
 
@@ -48,11 +47,7 @@ class FixedRounds:
         return [list(combinations(task.agents, task.seats))]
 
     def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
-        """Yield the matches of all rounds; if agents can be withdrawn, each round after the one before it.
-
-        Args:
-            records: results so far.
-        """
+        """Yield the matches of all rounds; if agents can be withdrawn, each round after the one before it."""
         rounds = self.meetings_of_a_repeat(plan)
         withdrawals = Withdrawals(plan.stop.falls)
         for number in range(plan.repeats * len(rounds)):
@@ -106,11 +101,7 @@ class FixedRounds:
         return sum(map(len, meetings)) * plan.repeats
 
     def ranks(self, plan: TournamentPlan, records: Records) -> Points:  # noqa: ARG002 - see `Format`
-        """Return nothing: the scoring of the plan ranks the agents.
-
-        Args:
-            records: results so far.
-        """
+        """Return nothing: the scoring of the plan ranks the agents."""
         return {}
 
     def _rounds(self, task: PlannedTask) -> Sequence[Meetings]:
@@ -162,11 +153,7 @@ class RoundRobin(FixedRounds):
         check_entrants(self.kind, names, problems)
 
     def game_rounds(self, task: PlannedTask) -> Sequence[Meetings]:
-        """Return the rounds of the circle method for two seats, or all combinations for more.
-
-        Args:
-            task: a task with at least two seats.
-        """
+        """Return the rounds of the circle method for two seats, or all combinations for more."""
         return circle_rounds(task.agents) if task.seats == PAIR else super().game_rounds(task)
 
 
@@ -198,11 +185,7 @@ class Gauntlet(FixedRounds):
             problems.add(place, "name some of the agents, but not all of them")
 
     def game_rounds(self, task: PlannedTask) -> Sequence[Meetings]:
-        """Return, as one round, the combinations with at least one champion and one other agent.
-
-        Args:
-            task: a task with at least two seats.
-        """
+        """Return, as one round, the combinations with at least one champion and one other agent."""
         champions = set(self.champions)
         together = combinations(task.agents, task.seats)
         return [[agents for agents in together if 0 < len(champions.intersection(agents)) < task.seats]]

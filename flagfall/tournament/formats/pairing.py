@@ -47,7 +47,6 @@ def pair_up(
 
     Args:
         agents: those that choose first come first.
-        allowed: returns whether two agents may meet.
         cost: returns the cost of a partner; of equally cheap ones the first is taken.
     """
     graph = [

@@ -43,11 +43,7 @@ class Schedule:
             self._sprt = SprtMonitor(plan.stop.sprt, paired, lambda: self.walk({}))
 
     def walk(self, records: Records) -> Iterator[MatchSpec]:
-        """Yield all matches that are determined by the records, played or not.
-
-        Args:
-            records: results so far.
-        """
+        """Yield all matches that are determined by the records, played or not."""
         for spec in self.live(records):
             if spec is None:
                 return
@@ -78,9 +74,6 @@ class Schedule:
 
         The iterator does not wait: if it ends before the tournament is over, the next record may make more
         matches due. `live` continues there.
-
-        Args:
-            records: results so far.
         """
         state = self.sprt(records)
         if state is not None and state.decision is not None:
@@ -90,11 +83,7 @@ class Schedule:
                 yield spec
 
     def over(self, records: Records) -> bool:
-        """Return whether no match is left to play.
-
-        Args:
-            records: results so far.
-        """
+        """Return whether no match is left to play."""
         if self.total is not None and len(records) >= self.total:
             return True
         if self._sprt is not None:
@@ -102,11 +91,7 @@ class Schedule:
         return next(self.due(records), None) is None
 
     def sprt(self, records: Records) -> SprtState | None:
-        """Return the state of the sequential test, or `None` if the plan has none.
-
-        Args:
-            records: results so far.
-        """
+        """Return the state of the sequential test, or `None` if the plan has none."""
         return None if self._sprt is None else self._sprt.state(records)
 
     def played(self, records: Records) -> Iterator[tuple[MatchSpec, MatchRecord]]:
@@ -114,9 +99,6 @@ class Schedule:
 
         Matches that were played beyond the decision of a sequential test count as well. The walk ends with
         the last record: a test may leave millions of matches unplayed.
-
-        Args:
-            records: results so far.
         """
         known = (spec for spec in self.walk(records) if spec.id in records)
         for spec in islice(known, len(records)):
@@ -134,18 +116,7 @@ def most_matches(plan: TournamentPlan) -> int:
     return count if plan.stop.matches is None else min(count, plan.stop.matches)
 
 
-# Table of the tournament formats: one row a format.
-#
-# A format is a class in a file of its own, with `check`, `schedule`, `total` and `ranks`; see
-# `flagfall.tournament.model.Format`. Nothing else enumerates formats.
-
-_ROWS: Final[tuple[type[Format], ...]] = (
-    Benchmark,
-    RoundRobin,
-    Gauntlet,
-    Swiss,
-    Knockout,
+FORMATS: Final[Mapping[str, type[Format]]] = MappingProxyType(
+    {form.kind: form for form in (Benchmark, RoundRobin, Gauntlet, Swiss, Knockout)}
 )
-
-FORMATS: Final[Mapping[str, type[Format]]] = MappingProxyType({row.kind: row for row in _ROWS})
 """Formats by the name that a plan's `format` gives; the fields of the class are the settings of its table."""

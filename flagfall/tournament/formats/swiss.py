@@ -57,7 +57,7 @@ class Swiss:
 
     def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
         """Yield the matches of each round after the one before it; see `Format.schedule`."""
-        return self._schedule(plan, records, _table(plan))
+        return self._schedule(plan, records, SwissTable(plan))
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if no agent is withdrawn; see `Format.total`."""
@@ -70,12 +70,8 @@ class Swiss:
         return {agent.name: (table.score(agent.name), table.buchholz(agent.name)) for agent in plan.agents}
 
     def table(self, plan: TournamentPlan, records: Records) -> SwissTable:
-        """Return the table after the complete rounds.
-
-        Args:
-            records: results so far.
-        """
-        table = _table(plan)
+        """Return the table after the complete rounds."""
+        table = SwissTable(plan)
         for spec in self._schedule(plan, records, table):
             if spec is None:
                 break
@@ -104,36 +100,24 @@ class Swiss:
                 table.add_bye(bye)
 
 
-def _table(plan: TournamentPlan) -> SwissTable:
-    return SwissTable([agent.name for agent in plan.agents])
-
-
 class SwissTable:
     """Points, opponents and byes of a Swiss tournament.
 
     Points are counted in halves: 2 for an encounter won, 1 for a drawn one.
-
-    Args:
-        agents: names, in the order of the plan.
 
     Attributes:
         points: half points by agent.
         met: by agent, how often it has met each other agent.
     """
 
-    def __init__(self, agents: Sequence[str]) -> None:
-        self._agents = tuple(agents)
+    def __init__(self, plan: TournamentPlan) -> None:
+        self._agents = [agent.name for agent in plan.agents]
         self.points: Counter[str] = Counter()
-        self.met: dict[str, Counter[str]] = {agent: Counter() for agent in agents}
+        self.met: dict[str, Counter[str]] = {agent: Counter() for agent in self._agents}
         self.byes: Counter[str] = Counter()
 
     def add(self, agents: tuple[str, str], points: tuple[float, float]) -> None:
-        """Add an encounter: the agent with more points from its matches has won.
-
-        Args:
-            agents: the two that met.
-            points: what each of them scored.
-        """
+        """Add an encounter: the agent with more points from its matches has won."""
         one, other = agents
         self.met[one][other] += 1
         self.met[other][one] += 1
@@ -143,20 +127,12 @@ class SwissTable:
             self.points[agent] += half
 
     def add_bye(self, agent: str) -> None:
-        """Add a bye, which is worth a point.
-
-        Args:
-            agent: that had no opponent.
-        """
+        """Add a bye, which is worth a point."""
         self.byes[agent] += 1
         self.points[agent] += 2
 
     def buchholz(self, agent: str) -> float:
-        """Return the sum of the points of all opponents.
-
-        Args:
-            agent: whose opponents.
-        """
+        """Return the sum of the points of all opponents."""
         return sum(times * self.points[other] / 2 for other, times in self.met[agent].items())
 
     def score(self, agent: str) -> float:
@@ -168,11 +144,7 @@ class SwissTable:
         return sorted(self._agents, key=lambda agent: (-self.points[agent], -self.buchholz(agent)))
 
     def pair(self, withdrawn: frozenset[str] = frozenset()) -> tuple[list[tuple[str, str]], str | None]:
-        """Return the pairs of the next round, and the agent with a bye or `None`.
-
-        Args:
-            withdrawn: agents that are not paired any more.
-        """
+        """Return the pairs of the next round, and the agent with a bye or `None`."""
         present = [agent for agent in self.ranking() if agent not in withdrawn]
         if len(present) < PAIR:
             return [], None
@@ -279,7 +251,6 @@ class Bracket:
 
     Args:
         records: results so far; `advance` reads them again.
-        replays: see `Knockout`.
 
     Attributes:
         matches: matches of the encounters whose agents are known, round by round; those that `advance` adds

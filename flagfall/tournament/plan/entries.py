@@ -143,8 +143,6 @@ def read_agents(
     """Return all valid agents.
 
     Args:
-        defaults: settings of the plan that apply to all agents.
-        folder: folder in which relative paths start.
         problems: collects the problems of the others.
     """
     made: dict[str, PlannedAgent] = {}
@@ -232,8 +230,6 @@ def read_tasks(
     """Return all valid tasks.
 
     Args:
-        defaults: settings of the plan that apply to all tasks.
-        folder: folder in which relative paths start.
         problems: collects the problems of the others.
     """
     made: dict[str, PlannedTask] = {}
@@ -303,41 +299,37 @@ def _task(
     if len(sources) != 1:
         found = f"{' and '.join(sources)} are given" if sources else "nothing to play is given"
         raise UsageError(f"{found}: write exactly one of {', '.join(_SOURCES)}")
-    _refuse(table, "track" if table.track is not None else "task", sources[0])
+    _refuse(table, sources[0])
     if table.episodes is not None and (table.scheduler is not None or table.config is not None):
         raise UsageError("episodes sets the scheduler: leave out either episodes or scheduler (or config)")
-    control = table.time_control or defaults.time_control
     name, tasks, scheduler, last = _name_and_tasks(table, folder)
     _check_name(name)
-    ids = tasks if isinstance(tasks, tuple) else None
     if table.track is None and is_endless(tasks, scheduler, table.steps):
         raise UsageError(f"{name}: its scheduler has no end: set steps")
-    seats = seats_of(ids) if ids is not None else 1
+    rules = table.rules if table.track else DEFAULT_TIME_CONTROL
+    control = table.time_control or defaults.time_control or TimeControl.parse(rules)
+    if table.track is not None:  # its total is the time for training, which is part of the rules
+        control = attrs.evolve(control, total=None, grace=None)
     entry = PlannedTask(
         name=name,
         tasks=tasks,
         scheduler=scheduler,
-        seats=seats,
+        seats=seats_of(tasks) if isinstance(tasks, tuple) else 1,
         agents=agents,
-        control=control or TimeControl.parse(table.rules if table.track else DEFAULT_TIME_CONTROL),
+        control=control,
         steps=table.steps,
         tick_ns=table.tick,
         score=table.score,
         last=last,
     )
-    if table.track is not None:  # its total is the time for training, which is part of the rules
-        entry = attrs.evolve(entry, control=attrs.evolve(entry.control, total=None, grace=None))
     if len(agents) < entry.seats:
         raise UsageError(f"{name} seats {entry.seats} agents, but only {len(agents)} play it: name more")
     return entry
 
 
-def _refuse(table: TaskTable, kind: str, source: str) -> None:
-    """Refuse options that do not apply to the kind of task."""
-    others = {
-        "track": (*_BYTE_OPTIONS, "scheduler", "episodes", "steps"),
-        "task": _TRACK_OPTIONS,
-    }[kind]
+def _refuse(table: TaskTable, source: str) -> None:
+    """Refuse options that do not apply to what is played."""
+    others = (*_BYTE_OPTIONS, "scheduler", "episodes", "steps") if source == "track" else _TRACK_OPTIONS
     for name in others:
         if getattr(table, name) != getattr(_PLAIN, name):
             raise UsageError(f"{name} does not apply to {source}: leave it out")

@@ -122,10 +122,6 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return the differences between two sets of facts, one line each.
 
     For an agent or a task that was added or removed, that is the only line: its settings are not listed.
-
-    Args:
-        before: facts of the stored plan.
-        now: facts of the given plan.
     """
     nothing = "(nothing)"
     places = [place for place in dict.fromkeys([*before, *now]) if before.get(place) != now.get(place)]
@@ -141,7 +137,6 @@ def plan_of_facts(name: str, seed: int, facts: Mapping[str, str]) -> TournamentP
     """Return a plan for display; it cannot be played, because its tasks are only named.
 
     Args:
-        seed: its root seed.
         facts: see `plan_facts`; they may come from a damaged file.
 
     Raises:
@@ -241,10 +236,6 @@ def as_begun(plan: TournamentPlan, facts: Mapping[str, str]) -> TournamentPlan:
     A plan names a preset, and a later version of flagfall may correct what that stands for. A tournament goes
     on under the rules of its first matches, so that all of its matches are played alike.
 
-    Args:
-        plan: the plan, read by this version.
-        facts: the stored facts of the tournament, see `flagfall.tournament.plan.fingerprint.plan_facts`.
-
     Returns:
         The plan with former meanings where these give the stored facts; otherwise `plan` itself.
     """
@@ -261,11 +252,7 @@ def _before_rounds_broke(task: PlannedTask) -> PlannedTask:
     setup = task.tasks
     if not isinstance(setup, TrackSetup) or setup.rules.name != "gvgai-2017":
         return task
-    rules = attrs.evolve(setup.rules, breaks_rounds=False)
-    return attrs.evolve(task, tasks=attrs.evolve(setup, rules=rules), control=_without_abort(task.control))
-
-
-def _without_abort(control: TimeControl) -> TimeControl:
-    if control.act_abort is None:
-        return control
-    return attrs.evolve(control, act_abort=None, act_hard=control.act_abort)
+    rules, control = attrs.evolve(setup.rules, breaks_rounds=False), task.control
+    if control.act_abort is not None:
+        control = attrs.evolve(control, act_abort=None, act_hard=control.act_abort)
+    return attrs.evolve(task, tasks=attrs.evolve(setup, rules=rules), control=control)

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+import attrs
+
 from flagfall.agents.spec import AgentSpec
 from flagfall.configfile.converter import DIALECT, Problems, structure, table_schema
 from flagfall.configfile.files import read_text, read_toml
@@ -111,11 +113,8 @@ def parse_plan(
     """Return the plan in a text.
 
     Args:
-        text: the whole file.
         name: name of the file in messages.
-        folder: folder in which relative paths start.
         title: name of the tournament, if the text has none.
-        seed: replaces the seed in the text.
 
     Raises:
         UsageError: the text is invalid; the message names every problem.
@@ -248,4 +247,4 @@ def _read_sprt(
         if not 0.0 < rate < 0.5:  # noqa: PLR2004 - a coin has an error rate of a half
             problems.add((*place, name), f"{rate:g} is not an error rate: write a number between 0 and 0.5")
     first, second = agents
-    return SprtRule(agents=(first, second), elo0=test.elo0, elo1=test.elo1, alpha=test.alpha, beta=test.beta)
+    return SprtRule(**attrs.asdict(test) | {"agents": (first, second)})

@@ -35,17 +35,14 @@ SLEEP_SECONDS: Final = 0.001
 
 @attrs.frozen
 class TimerLatency:
-    """Distribution of the time between a timer's deadline and the program's running.
-
-    Attributes:
-        p99_ns: 99th percentile.
-    """
+    """Distribution of the time between a timer's deadline and the program's running."""
 
     p50_ns: int
     p99_ns: int
 
     def __str__(self) -> str:
-        return f"p50 {_short(self.p50_ns)}, p99 {_short(self.p99_ns)}"
+        p50, p99 = (format_duration(round(ns, -3)) for ns in (self.p50_ns, self.p99_ns))
+        return f"p50 {p50}, p99 {p99}"
 
 
 async def measure_latency() -> TimerLatency:
@@ -69,10 +66,6 @@ def warn_tight_limits(plan: TournamentPlan, latency: TimerLatency) -> Iterator[s
                     f" this machine's timer latency ({latency}): late turns there may be caused"
                     " by this machine, not by the agent"
                 )
-
-
-def _short(ns: int) -> str:
-    return format_duration(round(ns, -3))
 
 
 def _ignore(_what: object) -> None:
@@ -164,12 +157,10 @@ def open_tournament(
     """Open the store of a tournament, locked while the context lasts; a missing one is made.
 
     Args:
-        resume: continue the tournament in the folder, if there is one.
         base: see `run_tournament`.
 
     Raises:
         UsageError: as for `run_tournament`.
-        HostFault: it cannot be written.
     """
     if holds_tournament(folder):  # a tournament that is refused stays as it is
         with closing(Store(folder)) as store:

@@ -19,7 +19,7 @@ from flagfall.tournament.formats.fixed_rounds import Benchmark
 from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.api import open_tournament, refuse_showing
-from flagfall.tournament.run.engine import Attempt, void_record
+from flagfall.tournament.run.engine import Batch, void_record
 from flagfall.tournament.run.match import play_here
 from flagfall.tournament.run.runner import Run
 
@@ -49,12 +49,8 @@ def contest_plan(
         games: files or names.
         agents: see `flagfall.gvgai.play_track.track_player`.
         times: time control of every match, and the thinking time of agents on the virtual clock.
-        rules: the rules of every track.
         seed: seed of the first game; the others derive theirs from it.
         sprites: see `TrackSetup`.
-        clock: see `TournamentPlan`.
-        host: where agents run.
-        isolation: the isolation of agents in processes.
 
     Raises:
         UsageError: there is no game or no agent, one is named twice, or a game cannot be played.
@@ -117,18 +113,13 @@ async def play_contest(
     A match that fails on the host's side is left out; a resumed contest plays it again.
 
     Args:
-        folder: its folder, that of a tournament; it is made.
-        resume: continue the contest in the folder, if there is one.
-        sinks: returns additional sinks of a match.
         stop: setting it ends the running match after its turn; that match does not count.
-        on_record: called with each record when it is stored.
 
     Returns:
         The records of the matches that count, by id.
 
     Raises:
         UsageError: see `flagfall.tournament.run.api.run_tournament`.
-        HostFault: the folder cannot be written.
     """
     refuse_showing(plan, folder)
     stop = trio.Event() if stop is None else stop
@@ -154,12 +145,15 @@ class _LoopEngine:
     sinks: Callable[[MatchSpec], Sequence[Sink]]
     stop: trio.Event
     default_jobs: int = 1
+    batch_seconds: float = 0.0
 
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        if self.stop.is_set():
-            return void_record(attempt.spec, attempt.number, "stopped")
-        counting = attrs.evolve(attempt, counts=True)
-        return await play_here(self.plan, counting, self.folder, self.sinks(attempt.spec), self.stop)
+    async def play_batch(self, batch: Batch) -> None:
+        attempt = attrs.evolve(batch.left[0], counts=True)
+        record = void_record(attempt.spec, attempt.number, "stopped")
+        if not self.stop.is_set():
+            sinks = self.sinks(attempt.spec)
+            record = await play_here(self.plan, attempt, self.folder, sinks, self.stop)
+        batch.report([(record, 0.0)])
 
     async def aclose(self) -> None:
         """Do nothing: there are no workers."""

@@ -251,7 +251,7 @@ class _Control:
                 name = request.match
                 return Refusal(f"no match {name!r} is being played{suggest(name, run.running)}")
             case _Cancel():
-                run.running[request.match].scope.cancel()
+                run.running[request.match].cancel()
         return _run_status(run)
 
 
@@ -285,11 +285,7 @@ async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> 
 
 @asynccontextmanager
 async def _listening(folder: Path, token: str) -> AsyncIterator[trio.socket.SocketType]:
-    """Open a listening socket with its token beside it; the lock of the folder excludes other runs.
-
-    Raises:
-        OSError: the socket cannot be made.
-    """
+    """Open a listening socket with its token beside it; the lock of the folder excludes other runs."""
     place = make_runtime_folder()
     socket_name, pointer = _socket_name(folder), folder / CONTROL
     token_file = token_name(socket_name)
@@ -402,11 +398,7 @@ def _connect(connection: socket.socket, path: str) -> None:
 
 
 def _read_answer(line: bytes) -> dict[str, Any]:
-    """Return the state in an answer.
-
-    Raises:
-        UsageError: the run refused, or its answer cannot be read.
-    """
+    """Return the state in an answer."""
     if not line:
         raise NotPlayed("the run has ended")
     try:

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 import msgspec
@@ -83,7 +83,6 @@ class Batch:
     """Attempts for one worker, which plays them in order and reports each; short ones share a message.
 
     Args:
-        attempts: at least one.
         take: called with reported records and the seconds that each match took; it may raise an exception,
             which ends the batch.
 
@@ -135,48 +134,30 @@ class Batch:
 
 
 class Engine(Protocol):
-    """Plays the matches of one tournament.
+    """Plays the matches of one tournament; journals are in its folder.
 
     Attributes:
         default_jobs: number of matches at the same time for which it has processors.
+        batch_seconds: longest expected duration of a batch of several matches; 0: a batch is one match.
     """
 
     default_jobs: int
-
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        """Play one match; several calls may run at the same time. The journal is in the tournament's folder.
-
-        Cancelling the call ends the match and the processes of its agents.
-
-        Raises:
-            WorkerLost: the worker that played it is gone; the match can be played again.
-            UsageError: the match cannot be played as planned.
-        """
-
-    async def aclose(self) -> None:
-        """Stop the workers; not to be called while a match is played."""
-
-
-@runtime_checkable
-class BatchEngine(Engine, Protocol):
-    """An engine whose workers take several matches in one message.
-
-    Attributes:
-        batch_seconds: longest expected duration of a batch of several matches.
-    """
-
     batch_seconds: float
 
     async def play_batch(self, batch: Batch) -> None:
-        """Play matches one after another on one worker, and report each.
+        """Play matches one after another on one worker, and report each; several calls may run at once.
 
         When it returns, all of them are reported, or the batch was recalled. When it raises an exception or
-        is cancelled, the matches that have ended are reported as far as they are known.
+        is cancelled, which ends the match and the processes of its agents, the matches that have ended are
+        reported as far as they are known.
 
         Raises:
             WorkerLost: the worker is gone; it was playing the first match that is not reported.
             UsageError: the first match that is not reported cannot be played as planned.
         """
+
+    async def aclose(self) -> None:
+        """Stop the workers; not to be called while a match is played."""
 
 
 def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
@@ -193,24 +174,20 @@ def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
 
 
 def void_record(spec: MatchSpec, attempt: int, why: str) -> MatchRecord:
-    """Return the record of a void attempt, which counts for nothing.
-
-    Args:
-        attempt: one-based number of the attempt.
-        why: reason that it is void.
-    """
+    """Return the record of a void attempt, which counts for nothing."""
     return MatchRecord(id=spec.id, attempt=attempt, status="void", why=why, reason="void")
 
 
-# Messages between the runner and its worker processes; each is the payload of a frame.
-#
-# An empty payload is `RECALL` for a worker, and `BATCH_ENDED` for the runner.
+# Messages between the runner and its worker processes are the payloads of frames.
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 """Longest message: a plan may contain tasks with all their worlds; a record has some kilobytes."""
 
 RECALL: Final = b""
+"""For a worker."""
+
 BATCH_ENDED: Final = b""
+"""For the runner."""
 
 
 class _Answered(msgspec.Struct, array_like=True):
@@ -227,29 +204,17 @@ _ANSWERED: Final = msgspec.msgpack.Decoder(_Answered)
 
 
 def encode_batch(attempts: Iterable[Attempt]) -> bytes:
-    """Return the message that hands attempts to a worker.
-
-    Args:
-        attempts: at least one.
-    """
+    """Return the message that hands attempts to a worker."""
     return _ENCODER.encode(tuple(attempts))
 
 
 def decode_batch(payload: bytes) -> tuple[Attempt, ...]:
-    """Return the attempts of a batch.
-
-    Args:
-        payload: from `encode_batch`.
-    """
+    """Return the attempts of a batch."""
     return _BATCH.decode(payload)
 
 
 def encode_answer(answer: Answer, seconds: float) -> bytes:
-    """Return the message with the result of an attempt.
-
-    Args:
-        answer: the record, or the error.
-    """
+    """Return the message with the result of an attempt."""
     if isinstance(answer, UsageError):
         return _ENCODER.encode(_Answered(seconds, None, _writable(str(answer))))
     try:
@@ -260,11 +225,7 @@ def encode_answer(answer: Answer, seconds: float) -> bytes:
 
 
 def decode_answer(payload: bytes) -> tuple[Answer, float]:
-    """Return the result of an attempt, and its duration in seconds.
-
-    Args:
-        payload: from `encode_answer`.
-    """
+    """Return the result of an attempt, and its duration in seconds."""
     answered = _ANSWERED.decode(payload)
     return answered.record or UsageError(answered.error), answered.seconds
 

@@ -19,15 +19,13 @@ from flagfall.agents.process.supervisor import descendants
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.kernel.channels.pipes import PipeStream
-from flagfall.recording.match_logs import NO_LOGS, LogSettings
+from flagfall.recording.match_logs import LogSettings
 from flagfall.tasks.catalog import pickled_families
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.engine import (
     BATCH_ENDED,
     MAX_MESSAGE_BYTES,
     RECALL,
-    Attempt,
     Batch,
     WorkerLost,
     decode_answer,
@@ -62,22 +60,14 @@ class LocalEngine:
 
     batch_seconds = BATCH_SECONDS
 
-    def __init__(self, plan: TournamentPlan, folder: Path, logs: LogSettings = NO_LOGS) -> None:
+    def __init__(self, plan: TournamentPlan, folder: Path, logs: LogSettings) -> None:
         self.default_jobs: int = jobs_on(plan)
         self._start = pickle.dumps((pickled_families(), pickle.dumps((plan, str(folder.absolute()), logs))))
         self._inherited = logs.descriptors
         self._idle: list[_Worker] = []
 
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        """Play one match; see `Engine`."""
-        records: list[MatchRecord] = []
-        batch = Batch([attempt], lambda _batch, played: records.extend(record for record, _ in played))
-        await self.play_batch(batch)
-        (record,) = records
-        return record
-
     async def play_batch(self, batch: Batch) -> None:
-        """Play several matches on one worker; see `BatchEngine`."""
+        """Play several matches on one worker; see `Engine`."""
         worker = self._idle.pop() if self._idle else _Worker(self._inherited)
         try:
             if worker.fresh:
@@ -99,14 +89,11 @@ class LocalEngine:
 class _Worker:
     """A worker process.
 
-    Args:
-        inherited: descriptors that it inherits.
-
     Attributes:
         fresh: no message has been sent to it.
     """
 
-    def __init__(self, inherited: tuple[int, ...] = ()) -> None:
+    def __init__(self, inherited: tuple[int, ...]) -> None:
         self.fresh = True
         self._stderr = tempfile.TemporaryFile(mode="a+b", buffering=0)  # noqa: SIM115 - closed with the worker
         try:
@@ -139,11 +126,7 @@ class _Worker:
             raise await self._lost() from None
 
     async def play(self, batch: Batch) -> UsageError | None:
-        """Send a batch, and report the answers as they arrive; return the error that ended it, if one did.
-
-        Raises:
-            WorkerLost: the process has ended.
-        """
+        """Send a batch, and report the answers as they arrive; return the error that ended it, if one did."""
         if self._stderr.tell() > MAX_STDERR_BYTES:
             self._stderr.truncate(0)
         await self.send(encode_batch(batch.left))
@@ -176,8 +159,7 @@ class _Worker:
             The batch has ended; the seconds that its last match took; the error that ended it, if one did.
         """
         self._framer.feed(data)
-        played, seconds, error = [], 0.0, None
-        ended = False
+        played, seconds, error, ended = [], 0.0, None, False
         while (payload := self._framer.next_frame()) is not NEED_MORE:
             if payload == BATCH_ENDED:
                 ended = True

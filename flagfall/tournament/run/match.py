@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 import trio
@@ -31,71 +31,39 @@ from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Answer, Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
 
-Report: TypeAlias = Callable[[Answer, float], None]
-"""Takes the answer to an attempt, and the seconds that the attempt took."""
-
 
 def play_attempts(
     plan: TournamentPlan,
     attempts: Iterable[Attempt],
     folder: Path,
-    report: Report,
+    report: Callable[[Answer, float], None],
     sinks: Callable[[str], Sequence[Sink]] = lambda _match: (),
 ) -> None:
     """Play matches one after another; block until they are over.
 
     Args:
-        attempts: the attempts to play; the next one is taken when the one before has been reported.
+        attempts: the next one is taken when the one before has been reported.
         folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
-        report: called with each answer.
-        sinks: returns additional sinks of a match, given its id.
+        report: takes the answer to each attempt, and the seconds that it took.
     """
-    player = _Player(plan, folder, iter(attempts), report, sinks)
-    while not player.finished:
-        trio.run(player.play, clock=VirtualClock() if player.virtual else None)
+    left, virtual = iter(attempts), plan.clock == "virtual"
 
-
-class _Player:
-    """Plays attempts in one event loop after another.
-
-    Args:
-        report: called with each answer.
-        sinks: returns additional sinks of a match, given its id.
-
-    Attributes:
-        virtual: matches are played on the virtual clock.
-    """
-
-    def __init__(
-        self,
-        plan: TournamentPlan,
-        folder: Path,
-        attempts: Iterator[Attempt],
-        report: Report,
-        sinks: Callable[[str], Sequence[Sink]],
-    ) -> None:
-        self.virtual = plan.clock == "virtual"
-        self.finished = False
-        self._plan = plan
-        self._folder = folder
-        self._attempts = attempts
-        self._report = report
-        self._sinks = sinks
-
-    async def play(self) -> None:
-        """Play attempts as long as the running event loop can be used for another match."""
+    async def play_some() -> bool:
+        """Play as long as the event loop can be used for another match; return whether one may be left."""
         tasks = current_statistics().tasks_living
-        while (attempt := next(self._attempts, None)) is not None:
+        for attempt in left:
             began = time.perf_counter()
             try:
-                sinks = self._sinks(attempt.spec.id)
-                answer: Answer = await play_here(self._plan, attempt, self._folder, sinks)
+                answer: Answer = await play_here(plan, attempt, folder, sinks(attempt.spec.id))
             except UsageError as error:
                 answer = error
-            self._report(answer, time.perf_counter() - began)
-            if not self.virtual or not _is_unused(tasks):
-                return
-        self.finished = True
+            report(answer, time.perf_counter() - began)
+            if not virtual or not _is_unused(tasks):
+                return True
+        return False
+
+    while trio.run(play_some, clock=VirtualClock() if virtual else None):
+        pass
 
 
 async def play_here(
@@ -108,8 +76,6 @@ async def play_here(
     """Play one match in the running event loop, which has the clock of the plan.
 
     Args:
-        folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
-        sinks: further sinks of the match.
         stop: set it to end the match before its next turn; it is void then.
 
     Raises:
@@ -160,11 +126,6 @@ def _is_unused(tasks: int) -> bool:
 
 
 def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequest:
-    """Return the request for a match of a plan.
-
-    Args:
-        options: what the plan leaves open: journal and sinks.
-    """
     entry = plan.task(spec.task)
     players = [
         Player(agent.spec, agent.host, agent.name, agent.isolation, think_ns=agent.think_ns, apart=True)

@@ -79,8 +79,6 @@ class _Late:
 
     Attributes:
         turn: the number of the turn; `None` for a disqualification.
-        began_ns: when the turn began.
-        ended_ns: when it was judged.
         over_ns: by how much the agent was late, as far as it is known.
         lost_ns: the sum of the stalls that coincide with the turn.
         is_open: the agent was not heard of since, so it may be later still.
@@ -114,14 +112,7 @@ class _Late:
 
 
 class MatchObserver:
-    """Sink for one match; it also takes batches of plain turns.
-
-    Args:
-        control: time control of every seat.
-
-    Attributes:
-        stalls: number of stalls of the host so far.
-    """
+    """Sink for one match; it also takes batches of plain turns."""
 
     def __init__(self, seats: int, control: TimeControl) -> None:
         self.stalls: int = 0
@@ -135,11 +126,7 @@ class MatchObserver:
         self._stalls: deque[tuple[int, int]] = deque(maxlen=KEPT)
 
     def __call__(self, event: Event) -> None:
-        """Take an event.
-
-        Args:
-            event: any event of the match.
-        """
+        """Take an event."""
         if isinstance(event, TurnPlayed):
             self._take_turn(event)
         elif isinstance(event, StallSeen):
@@ -224,8 +211,6 @@ class MatchObserver:
         """Return the record of the match after its end.
 
         Args:
-            attempt: one-based number of the attempt.
-            measure: measure of the task, see `seat_scores`.
             last: number of task instances that count, from the end; `None` for all.
         """
         for seat in range(len(result.seats)):  # an agent that was not heard of since was late to the end
@@ -235,8 +220,8 @@ class MatchObserver:
             counted = [instance for instance in counted if not instance.training][-last:]
         solved = sum(instance.solved for instance in counted)
         rewards = [float(seat.stats.reward) for seat in result.seats]
-        fell = [seat.lost_by for seat in result.seats]
-        scores = seat_scores(measure, rewards, fell, solved=solved, tasks=len(counted))
+        disqualified = [seat.lost_by for seat in result.seats]
+        scores = seat_scores(measure, rewards, disqualified, solved=solved, tasks=len(counted))
         return MatchRecord(
             id=spec.id,
             attempt=attempt,

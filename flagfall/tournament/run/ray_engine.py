@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -69,22 +68,18 @@ class RayEngine:
         self._families = pickled_families()
         self._play = ray.remote(max_retries=0)(play_on_ray)
 
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        """Play one match; see `Engine`."""
-        ((answer, _),) = await self._play_together([attempt])
-        if isinstance(answer, UsageError):
-            raise answer
-        return answer
-
     async def play_batch(self, batch: Batch) -> None:
-        """Play several matches in one task of Ray; see `BatchEngine`."""
+        """Play several matches in one task of Ray; see `Engine`."""
         try:
             played = await self._play_together(batch.left)
         except WorkerLost:
             if len(batch.left) == 1:
                 raise
             while batch.left and not batch.recalled:
-                batch.report([(await self.play(batch.left[0]), 0.0)])
+                ((answer, _),) = await self._play_together([batch.left[0]])
+                if isinstance(answer, UsageError):
+                    raise answer from None
+                batch.report([(answer, 0.0)])
             return
         records = [(answer, seconds) for answer, seconds in played if isinstance(answer, MatchRecord)]
         if records:
@@ -153,15 +148,11 @@ class RayEngine:
     async def aclose(self) -> None:
         """Leave the cluster, and stop it if this engine started it."""
         if self._own:
-            await trio.to_thread.run_sync(partial(self._ray.shutdown))
+            await trio.to_thread.run_sync(self._ray.shutdown)
 
 
 def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt], families: bytes) -> list[Played]:
-    """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned.
-
-    Args:
-        families: from `flagfall.tasks.catalog.pickled_families`.
-    """
+    """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned."""
     add_pickled(families)
     played: list[Played] = []
     with tempfile.TemporaryDirectory(prefix="flagfall-") as name:

@@ -33,7 +33,6 @@ from flagfall.tournament.run.engine import (
     SHARE,
     Attempt,
     Batch,
-    BatchEngine,
     Durations,
     Engine,
     WorkerLost,
@@ -58,51 +57,31 @@ class RecordStore(Protocol):
         ...
 
     def put(self, *records: MatchRecord) -> None:
-        """Store the records of attempts, all or none of them.
-
-        Args:
-            records: void or not.
-        """
+        """Store the records of attempts, all or none of them."""
 
     def check(self, plan: TournamentPlan, records: Records) -> None:
-        """Check stored records against a plan.
-
-        Args:
-            records: the records of matches that count, by id.
-        """
+        """Check stored records against a plan."""
 
 
-class Cancellation:
-    """Request to end an attempt.
-
-    Args:
-        scope: scope of the job that plays it.
-    """
-
-    def __init__(self, scope: trio.CancelScope) -> None:
-        self.cancel_called: bool = False
-        self._scope = scope
-
-    def cancel(self) -> None:
-        """Request it."""
-        self.cancel_called = True
-        self._scope.cancel()
-
-
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class RunningMatch:
     """A match that is being played.
 
     Attributes:
-        attempt: one-based number of the attempt.
         since: time when it began, on `time.monotonic`.
-        scope: cancelling it ends the attempt; the match is played again when no other match is left.
+        cancel_called: its end was requested.
     """
 
     spec: MatchSpec
     attempt: int
     since: float
-    scope: Cancellation
+    _scope: trio.CancelScope
+    cancel_called: bool = False
+
+    def cancel(self) -> None:
+        """End the attempt; the match is played again when no other match is left."""
+        self.cancel_called = True
+        self._scope.cancel()
 
 
 class Run:
@@ -110,7 +89,6 @@ class Run:
 
     Args:
         store: has the records of earlier runs.
-        jobs: number of matches at the same time.
         on_record: called with each record when it is stored, including void attempts.
         fault_attempts: faults of one match after which it is given up.
         skip_failed: continue without a match that is given up, instead of ending the run.
@@ -120,13 +98,9 @@ class Run:
 
     Attributes:
         records: the records of matches that count, by id; grows.
-        running: the matches that are being played, by id.
         since: time when the run was made, on `time.monotonic`.
-        played_before: number of matches that earlier runs have played.
         voids: number of void attempts in this run.
         total: largest number of matches; `None` if it is not known.
-        paused: no match begins until `resume`.
-        stopping: no match begins any more.
     """
 
     def __init__(
@@ -147,7 +121,7 @@ class Run:
         self.paused: bool = False
         self.stopping: bool = False
         self._store = store
-        self._engine = engine if isinstance(engine, BatchEngine) else _OneByOne(engine)
+        self._engine = engine
         self._jobs = jobs
         self._on_record = on_record
         self._fault_attempts = fault_attempts
@@ -173,8 +147,6 @@ class Run:
         self._batches: dict[Batch, trio.CancelScope] = {}
         self._changed = trio.Event()
         self._fault: FlagfallError | None = None
-
-    # Steering.
 
     @property
     def jobs(self) -> int:
@@ -212,8 +184,6 @@ class Run:
     def over(self) -> bool:
         """Return whether no match is left to play."""
         return self._schedule.over(self.records)
-
-    # Playing.
 
     async def play(self) -> None:
         """Play due matches until none is left or `stop` is called.
@@ -259,7 +229,7 @@ class Run:
         seconds = 0.0
         while len(attempts) < most and (spec := self._next()) is not None:
             expected = self._durations.expected(spec)
-            number = self._attempts[spec.id] + 1 if spec.id in self._attempts else 1
+            number = self._attempts[spec.id] + 1
             alone = expected is None or number > 1
             seconds += expected or 0.0
             if attempts and (alone or seconds > self._engine.batch_seconds):
@@ -297,7 +267,7 @@ class Run:
                 except WorkerLost as lost:
                     if batch.left:
                         self._take(batch, [(_void(batch.left[0], f"lost: {lost}"), 0.0)])
-            if batch.left and self.running[batch.left[0].spec.id].scope.cancel_called:
+            if batch.left and self.running[batch.left[0].spec.id].cancel_called:
                 self._take(batch, [(_void(batch.left[0], "cancelled on request"), 0.0)])
         except FlagfallError as error:
             self._fault = self._fault or error
@@ -312,17 +282,14 @@ class Run:
     def _begin_next(self, batch: Batch) -> None:
         """Show the first attempt that is left of a batch as running."""
         if batch.left:
-            attempt = batch.left[0]
-            scope = Cancellation(self._batches[batch])
-            self.running[attempt.spec.id] = RunningMatch(
-                attempt.spec, attempt.number, time.monotonic(), scope
-            )
+            spec, number = batch.left[0].spec, batch.left[0].number
+            self.running[spec.id] = RunningMatch(spec, number, time.monotonic(), self._batches[batch])
 
     def _take(self, batch: Batch, played: Sequence[tuple[MatchRecord, float]]) -> None:
         """Store the records of the next attempts of a batch; see `Batch.report`."""
         self._store.put(*(record for record, _ in played))
         first = batch.left[0].spec.id
-        cancelled = self.running.pop(first).scope.cancel_called
+        cancelled = self.running.pop(first).cancel_called
         for record, seconds in played:
             spec = batch.left.popleft().spec
             if record.status == "played":
@@ -359,26 +326,6 @@ class Run:
                 f"match {spec.id} failed {faults} times; the last time: {record.why}"
             )
             self.stop()
-
-
-class _OneByOne:
-    """Engine for batches that consist of one match, from an engine for matches."""
-
-    batch_seconds = 0.0
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.default_jobs = engine.default_jobs
-
-    async def play(self, attempt: Attempt) -> MatchRecord:
-        return await self._engine.play(attempt)
-
-    async def play_batch(self, batch: Batch) -> None:
-        for attempt in tuple(batch.left):
-            batch.report([(await self._engine.play(attempt), 0.0)])
-
-    async def aclose(self) -> None:
-        await self._engine.aclose()
 
 
 def _void(attempt: Attempt, why: str) -> MatchRecord:

@@ -31,11 +31,7 @@ _OTHERS: Final = 0o077
 
 
 def make_runtime_folder() -> Path:
-    """Return the runtime folder of this user; make it if it is missing.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """Return the runtime folder of this user; make it if it is missing."""
     user = os.geteuid()
     place = os.environ.get("XDG_RUNTIME_DIR", "")
     path = Path(tempfile.gettempdir()).absolute() / f"flagfall-{user}"
@@ -50,9 +46,6 @@ def make_runtime_folder() -> Path:
 @contextmanager
 def open_private_folder(path: Path, owner: int) -> Iterator[int]:
     """Open a folder that only one user can enter; yield its descriptor.
-
-    Args:
-        owner: id of the required owner.
 
     Raises:
         OSError: it is missing or a link, belongs to another user, or is open to others.
@@ -71,7 +64,6 @@ def read_small_file(path: str | Path, most: int, *, folder: int | None = None) -
     """Read a regular file, not a link or a pipe; return its bytes and its owner.
 
     Args:
-        most: most bytes that are read.
         folder: descriptor of the folder in which a relative path starts.
 
     Raises:
@@ -158,11 +150,7 @@ def _open_peer(connection: Any, pid: int) -> int:
 
 
 def has_ended(process: int, seconds: float) -> bool:
-    """Wait for a process to end; return whether it has.
-
-    Args:
-        seconds: the longest wait.
-    """
+    """Wait for a process to end; return whether it has."""
     poll = select.poll()
     poll.register(process, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
@@ -176,11 +164,7 @@ class _Process:
 
 
 def _read_process(pid: int) -> _Process:
-    """Read a process's entry in `/proc`; see proc_pid_stat(5).
-
-    Raises:
-        OSError: there is no such process.
-    """
+    """Read a process's entry in `/proc`; see proc_pid_stat(5)."""
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - three of these are read for each connection
         before, _, after = file.read().rpartition(b")")
     words = after.split()
@@ -188,11 +172,7 @@ def _read_process(pid: int) -> _Process:
 
 
 def _is_below(pid: int, top: int) -> bool:
-    """Return whether a process is a descendant of `top` or of another program that hosts agents.
-
-    Raises:
-        OSError: the tree changed while it was read.
-    """
+    """Return whether a process is a descendant of `top` or of another program that hosts agents."""
     if pid == top:
         return False
     process = _read_process(pid)

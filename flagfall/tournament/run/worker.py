@@ -66,33 +66,31 @@ def main(runner: int) -> int:
         return 1
     set_subreaper(on=True)
     read_fd, write_fd = take_standard_streams()
-    inbox = _Inbox(read_fd)
-    families, start = pickle.loads(inbox.receive())  # noqa: S301 - the other end is our own runner
+    runner_link = _Runner(read_fd, write_fd)
+    families, start = pickle.loads(runner_link.receive())  # noqa: S301 - the other end is our own runner
     add_pickled(families)
     plan, folder, settings = pickle.loads(start)  # noqa: S301 - see above
     gc.freeze()
-    queue = _Queue(inbox, write_fd)
     with FORK_SERVERS.keep(), settings.opened() as logs, suppress(EOFError):
-        play_attempts(plan, queue.attempts(), Path(folder), queue.answer, logs.sinks)
+        play_attempts(plan, runner_link.attempts(), Path(folder), runner_link.answer, logs.sinks)
     return 0
 
 
-class _Queue:
-    """Attempts of one batch after another, and the answers to them."""
+class _Runner:
+    """The runner at the other end: attempts of one batch after another, and the answers to them."""
 
-    def __init__(self, inbox: _Inbox, write_fd: int) -> None:
-        self._inbox = inbox
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd = read_fd
         self._write_fd = write_fd
+        self._framer = Framer(MAX_MESSAGE_BYTES)
+        self._poll = select.poll()
+        self._poll.register(read_fd, select.POLLIN)
         self._left: deque[Attempt] = deque()
 
     def attempts(self) -> Iterator[Attempt]:
-        """Yield attempts; wait for a batch when there are none.
-
-        Raises:
-            EOFError: the runner has closed the pipe.
-        """
+        """Yield attempts; wait for a batch when there are none."""
         while True:
-            message = self._inbox.receive()
+            message = self.receive()
             if message == RECALL:  # it arrived after the end of its batch
                 continue
             self._left.extend(decode_batch(message))
@@ -103,9 +101,28 @@ class _Queue:
     def answer(self, answer: Answer, seconds: float) -> None:
         """Send the answer to an attempt; after an error, drop the rest of the batch."""
         _end_orphans()
-        if isinstance(answer, UsageError) or self._inbox.has_message():
+        if isinstance(answer, UsageError) or self._has_message():
             self._left.clear()
         self._send(encode_answer(answer, seconds))
+
+    def _has_message(self) -> bool:
+        """Return whether a message, or the end of the input, has arrived since the last `receive`.
+
+        While a batch is played the only message is `RECALL`.
+        """
+        return self._framer.buffered_bytes > 0 or bool(self._poll.poll(0))
+
+    def receive(self) -> bytes:
+        """Wait for the next message.
+
+        Raises:
+            EOFError: the runner has closed the pipe.
+        """
+        while (payload := self._framer.next_frame()) is NEED_MORE:
+            if not (data := os.read(self._read_fd, READ_BYTES)):
+                raise EOFError
+            self._framer.feed(data)
+        return payload
 
     def _send(self, payload: bytes) -> None:
         left = memoryview(frame(payload, MAX_MESSAGE_BYTES))
@@ -129,39 +146,6 @@ def _end_orphans() -> None:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_REAP_SECONDS)
-
-
-class _Inbox:
-    """Messages of the runner.
-
-    Args:
-        fd: descriptor to read from.
-    """
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._framer = Framer(MAX_MESSAGE_BYTES)
-        self._poll = select.poll()
-        self._poll.register(fd, select.POLLIN)
-
-    def has_message(self) -> bool:
-        """Return whether a message, or the end of the input, has arrived since the last `receive`.
-
-        While a batch is played the only message is `RECALL`.
-        """
-        return self._framer.buffered_bytes > 0 or bool(self._poll.poll(0))
-
-    def receive(self) -> bytes:
-        """Wait for the next message.
-
-        Raises:
-            EOFError: the runner has closed the pipe.
-        """
-        while (payload := self._framer.next_frame()) is NEED_MORE:
-            if not (data := os.read(self._fd, READ_BYTES)):
-                raise EOFError
-            self._framer.feed(data)
-        return payload
 
 
 if __name__ == "__main__":

@@ -26,9 +26,6 @@ def points_of(records: Sequence[MatchRecord]) -> tuple[dict[str, float], ...]:
 
     In a game for several seats they are the scores. Agents that played alone count as one game, in which each
     has the share of the others that it beat; a single agent has none.
-
-    Args:
-        records: the records of the matches of the meeting.
     """
     if len(records[0].seats) > 1:
         return tuple({seat.agent: seat.score for seat in record.seats} for record in records)
@@ -74,11 +71,7 @@ class Duels:
 
 
 def duels_of(results: ResultColumns) -> Duels:
-    """Return all duels.
-
-    Args:
-        results: matches that count.
-    """
+    """Return all duels."""
     parts = [_duels_of_games(results), *(group.duels() for group in _alone(results))]
     parts = [part for part in parts if len(part.score)] or parts[:1]
     if len(parts) == 1:
@@ -108,14 +101,15 @@ class _AloneGroup:
     meeting: Array
     agent: Array
     score: Array
-    fell: Array
+    disqualified: Array
 
     def compare(self, one: int, other: int) -> tuple[Array, Array]:
         """Return the points of two of the agents in each meeting; see `compare_solo`."""
         mine, theirs = self.score[:, one], self.score[:, other]
-        fallen = self.fell[:, one] | self.fell[:, other]
+        one_out, other_out = self.disqualified[:, one], self.disqualified[:, other]
         won = np.where(mine == theirs, 0.5, mine > theirs)
-        return np.where(fallen, ~self.fell[:, one], won), np.where(fallen, ~self.fell[:, other], 1 - won)
+        either = one_out | other_out
+        return np.where(either, ~one_out, won), np.where(either, ~other_out, 1 - won)
 
     def duels(self) -> Duels:
         """Return the duels of all pairs of agents, meeting by meeting."""
@@ -151,8 +145,8 @@ def _alone(results: ResultColumns) -> Iterator[_AloneGroup]:
     for size in np.unique(counts[counts > 1]):
         chosen = counts == size
         seats = results.first_seat[alone[first[chosen][:, None] + np.arange(size)]]
-        fell = results.fell[seats] != NOT_DISQUALIFIED
-        yield _AloneGroup(meetings[chosen], results.agent[seats], results.score[seats], fell)
+        disqualified = results.disqualified[seats] != NOT_DISQUALIFIED
+        yield _AloneGroup(meetings[chosen], results.agent[seats], results.score[seats], disqualified)
 
 
 @attrs.frozen(eq=False)
@@ -169,11 +163,7 @@ class MeetingPoints:
 
 
 def meeting_points(results: ResultColumns) -> MeetingPoints:
-    """Return the points of all agents in all meetings.
-
-    Args:
-        results: matches that count.
-    """
+    """Return the points of all agents in all meetings."""
     seats = np.flatnonzero(np.repeat(results.seats > 1, results.seats))
     meetings, agents, points = [], [], []
     if len(seats):
@@ -198,12 +188,7 @@ def meeting_points(results: ResultColumns) -> MeetingPoints:
 
 
 def mean_by_meeting(results: ResultColumns, seats: Array) -> tuple[Array, Array, Array]:
-    """Return the mean score of each agent in each meeting: meetings, agents and means.
-
-    Args:
-        results: matches that count.
-        seats: the seats that are included, in order.
-    """
+    """Return the mean score of each agent in each meeting: meetings, agents and means."""
     size = max(1, len(results.agents))
     keys = results.meeting[results.match_of_seat[seats]] * size + results.agent[seats]
     order = np.argsort(keys, kind="stable")  # quick, because most are in order
@@ -215,11 +200,7 @@ def mean_by_meeting(results: ResultColumns, seats: Array) -> tuple[Array, Array,
 
 
 def game_tables(results: ResultColumns) -> Iterator[dict[str, float]]:
-    """Yield the score of each agent in each game for more than two seats.
-
-    Args:
-        results: matches that count.
-    """
+    """Yield the score of each agent in each game for more than two seats."""
     for match in np.flatnonzero(results.seats > PAIR):
         seats = range(results.first_seat[match], results.first_seat[match + 1])
         yield {results.agents[results.agent[seat]]: float(results.score[seat]) for seat in seats}
@@ -255,12 +236,7 @@ def expected_score(elo: float) -> float:
 
 
 def sprt_bounds(alpha: float, beta: float) -> tuple[float, float]:
-    """Return the LLR at which H0 and H1 are accepted.
-
-    Args:
-        alpha: probability of accepting H1 if H0 is true.
-        beta: probability of accepting H0 if H1 is true.
-    """
+    """Return the LLR at which H0 and H1 are accepted."""
     return math.log(beta / (1.0 - alpha)), math.log((1.0 - beta) / alpha)
 
 
@@ -269,8 +245,6 @@ def log_likelihood_ratio(counts: Mapping[float, float], elo0: float, elo1: float
 
     Args:
         counts: count of each outcome, from 0 to 1 and including both.
-        elo0: Elo difference under H0.
-        elo1: Elo difference under H1.
     """
     seen = {outcome: count or UNSEEN for outcome, count in counts.items()}
     n = sum(seen.values())
@@ -298,11 +272,8 @@ class SprtState:
     """State of a test.
 
     Attributes:
-        llr: logarithm of the likelihood ratio.
         lower: at or below it H0 is accepted.
         upper: at or above it H1 is accepted.
-        counts: count of each outcome.
-        decision: the accepted hypothesis; `None` while the test continues.
     """
 
     llr: float
@@ -311,7 +282,8 @@ class SprtState:
     counts: Mapping[float, int]
 
     @property
-    def decision(self) -> Literal["H0", "H1"] | None:  # noqa: D102 - see above
+    def decision(self) -> Literal["H0", "H1"] | None:
+        """The accepted hypothesis; `None` while the test continues."""
         if self.llr <= self.lower:
             return "H0"
         return "H1" if self.llr >= self.upper else None
@@ -320,15 +292,7 @@ class SprtState:
 def sprt_state(
     counts: Mapping[float, int], *, elo0: float, elo1: float, alpha: float, beta: float
 ) -> SprtState:
-    """Return the state of a test with some outcomes.
-
-    Args:
-        counts: count of each outcome.
-        elo0: see `SprtRule`.
-        elo1: see `SprtRule`.
-        alpha: see `SprtRule`.
-        beta: see `SprtRule`.
-    """
+    """Return the state of a test with some outcomes."""
     lower, upper = sprt_bounds(alpha, beta)
     llr = log_likelihood_ratio(counts, elo0, elo1) if any(counts.values()) else 0.0
     return SprtState(llr, lower, upper, dict(counts))

@@ -69,7 +69,6 @@ def rate_duels(
 
     Args:
         anchor: agent with an Elo of 0; in groups without it, and if it is `None`, the mean is 0.
-        level: confidence level of the intervals.
     """
     group_of: dict[int, tuple[int, ...]] = {}
     for first, second in _pairs_in_order(duels, len(names)):
@@ -114,11 +113,7 @@ def _pairs_in_order(duels: Duels, agents: int) -> list[tuple[int, int]]:
 
 
 class _Fit:
-    """Fit of one group.
-
-    Args:
-        duels: between them.
-    """
+    """Fit of one group."""
 
     def __init__(self, names: Sequence[str], duels: Duels) -> None:
         self._names = names
@@ -261,9 +256,6 @@ def rate_skills(tables: Iterable[Mapping[str, float]]) -> dict[str, Skill]:
 
     Args:
         tables: the score of each agent, game by game; equal scores share a rank.
-
-    Returns:
-        By agent.
 
     Raises:
         ImportError: openskill is not installed.

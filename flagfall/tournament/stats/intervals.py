@@ -84,11 +84,7 @@ def bootstrap_mean(
 
 
 def normal_bound(values: int) -> int | None:
-    """Return `normal_from` of `bootstrap_mean` for a table.
-
-    Args:
-        values: number of values of all groups of the table.
-    """
+    """Return `normal_from` of `bootstrap_mean` for a table."""
     return NORMAL_FROM if values > MANY_VALUES else None
 
 

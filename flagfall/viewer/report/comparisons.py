@@ -11,7 +11,7 @@ import numpy as np
 
 from flagfall.events import SeatDisqualified
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array
-from flagfall.tournament.excerpts import first_falls, sample, spec_of
+from flagfall.tournament.excerpts import first_disqualifications, sample, spec_of
 from flagfall.tournament.model import PlannedTask
 from flagfall.tournament.records import MatchRecord, longest_ns
 from flagfall.tournament.tables import COLUMNS, AgentTable, Column
@@ -302,16 +302,21 @@ def disqualifications(source: ReportSource) -> dict[str, Any]:
     """Return why agents were disqualified, how often, on which tasks, and the detail of the first."""
     columns = source.results.columns
     place = {name: number for number, name in enumerate(source.ranked)}
-    fallen = np.flatnonzero(columns.fell != NOT_DISQUALIFIED)
-    if not len(fallen):
+    disqualified = np.flatnonzero(columns.disqualified != NOT_DISQUALIFIED)
+    if not len(disqualified):
         return {"rows": [], "left_out": 0}
-    tasks = columns.task[columns.match_of_seat[fallen]]
+    tasks = columns.task[columns.match_of_seat[disqualified]]
     counts: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
-    keys = zip(columns.agent[fallen].tolist(), columns.fell[fallen].tolist(), tasks.tolist(), strict=True)
+    keys = zip(
+        columns.agent[disqualified].tolist(),
+        columns.disqualified[disqualified].tolist(),
+        tasks.tolist(),
+        strict=True,
+    )
     for (agent, reason, task), count in Counter(keys).items():
-        counts[columns.agents[agent], columns.falls[reason]][task] += count
+        counts[columns.agents[agent], columns.disqualifications[reason]][task] += count
     rows: list[dict[str, Any]] = []
-    for agent, reason, record in first_falls(source.store, MAX_FALLS):
+    for agent, reason, record in first_disqualifications(source.store, MAX_FALLS):
         if (agent, reason) not in counts:
             continue
         on = counts[agent, reason]
@@ -337,7 +342,7 @@ def _detail(source: ReportSource, agent: str, record: MatchRecord) -> SeatDisqua
     if digest is None:
         return None
     seats = [number for number, seat in enumerate(record.seats) if seat.agent == agent and seat.fell]
-    return next((digest.falls[seat] for seat in seats if seat in digest.falls), None)
+    return next((digest.disqualifications[seat] for seat in seats if seat in digest.disqualifications), None)
 
 
 def _bounded(text: str) -> str:

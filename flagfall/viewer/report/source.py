@@ -68,7 +68,7 @@ class JournalDigest:
 
     begun: str | None = None
     episodes: list[Episode] = attrs.Factory(list)
-    falls: dict[int, SeatDisqualified] = attrs.Factory(dict)
+    disqualifications: dict[int, SeatDisqualified] = attrs.Factory(dict)
     whole: bool = False
 
 
@@ -148,7 +148,7 @@ def _take(event: Event, digest: JournalDigest) -> None:
         if event.ended != "cut" and len(digest.episodes) < MAX_EPISODES:
             digest.episodes.append(Episode(event.result, float(event.reward), event.steps))
     elif isinstance(event, SeatDisqualified):
-        digest.falls.setdefault(event.seat, event)
+        digest.disqualifications.setdefault(event.seat, event)
     elif isinstance(event, MatchStarted):
         digest.begun = event.begun
 
