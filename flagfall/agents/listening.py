@@ -51,7 +51,6 @@ class ListeningHost(ABC, Generic[AdmissionT]):
         """Play one match with an agent that is admitted.
 
         Args:
-            start: the first envelope of the seat.
             in_series: the admission stays open after the match.
 
         Raises:
@@ -65,18 +64,11 @@ class ListeningHost(ABC, Generic[AdmissionT]):
         return False
 
     def try_port(self) -> None:
-        """Bind the port for a moment.
-
-        Raises:
-            UsageError: it cannot be bound.
-        """
+        """Bind the port for a moment; raises `UsageError` if it cannot be bound."""
         try_port(self.address, self.port)
 
     def check(self, control: TimeControl) -> None:
         """Check that the agent can be timed by a time control.
-
-        Args:
-            control: the time control of its seat.
 
         Raises:
             UsageError: it cannot; the message says why.

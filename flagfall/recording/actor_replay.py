@@ -19,9 +19,7 @@ import trio
 
 from flagfall.kernel.scheduling import ActorTurns, run_actor
 from flagfall.kernel.script import Actions, ActorResult, EndOfMatch, Stop
-from flagfall.timing import VirtualClock
-
-_NS: Final = 1_000_000_000
+from flagfall.timing import S, VirtualClock
 
 ROUNDING_NS: Final = 2
 """Maximum delay of an actor's act after its record, which has whole nanoseconds, rounded down."""
@@ -35,8 +33,6 @@ class OpenTurn:
     """A turn that the actor asked for.
 
     Attributes:
-        observation: what it shows.
-        reward: the reward that comes with it.
         unrecorded: the number of turns before it, since the last that was recorded, which have no record:
             they were withdrawn, or asked no player.
     """
@@ -46,14 +42,15 @@ class OpenTurn:
     unrecorded: int
 
 
+@attrs.define(eq=False)
 class _Ask:
     """A turn that waits for its actions."""
 
-    def __init__(self, observation: Any, reward: Any) -> None:
-        self.observation, self.reward = observation, reward
-        self.actions: Any = None
-        self.is_recorded = False
-        self.is_answered = trio.Event()
+    observation: Any
+    reward: Any
+    actions: Any = None
+    is_recorded: bool = False
+    is_answered: trio.Event = attrs.field(factory=trio.Event)
 
 
 class ActorReplay:
@@ -119,7 +116,6 @@ class ActorReplay:
         """Give the actor the actions of the open turn.
 
         Args:
-            actions: one action, or a mapping from player.
             at_ns: the time of the last record of the turn.
 
         Raises:
@@ -220,7 +216,7 @@ class ActorReplay:
         return ask.actions
 
     async def _sleep_until(self, at_ns: int) -> None:
-        await trio.sleep_until((at_ns - self._began_ns) / _NS)
+        await trio.sleep_until((at_ns - self._began_ns) / S)
 
     async def _wait_for_progress(self, at_ns: int) -> None:
         """Wait until a moment, and no longer than `ROUNDING_NS` after it for a turn or the actor's end."""
@@ -231,7 +227,7 @@ class ActorReplay:
 
     async def _wait_past(self, at_ns: int, event: trio.Event) -> None:
         """Wait for an event no longer than `ROUNDING_NS` after a moment."""
-        with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / _NS):
+        with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / S):
             await event.wait()
 
     async def _set(self, ask: _Ask) -> None:

@@ -8,18 +8,15 @@ rewards of its turns are added up.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, Reward, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.safe_values import safe_repr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 
 # Transcripts: a match of byte tasks as plain records, one for each step.
 #
@@ -97,7 +94,7 @@ def _character(value: Any, event: TurnPlayed, what: str) -> str:
 def _number_at(reward: Reward, place: str) -> float:
     if isinstance(reward, dict):
         raise UsageError(f"{place}: a transcript needs a match with one agent; this reward is for several")
-    return int(reward) if isfinite(reward) and reward == int(reward) else reward
+    return _number(reward)
 
 
 @attrs.define
@@ -200,11 +197,7 @@ class ResultsSink:
         self._turn: int | None = None
 
     def __call__(self, event: Event) -> None:
-        """Count one event.
-
-        Args:
-            event: the next event of the match.
-        """
+        """Count one event."""
         self.begun = True
         kind = type(event)
         if kind is TurnPlayed:

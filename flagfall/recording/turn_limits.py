@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from copy import copy
 from math import isclose
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from flagfall.errors import UsageError
+from flagfall.events import MatchStarted, SeatReady, TurnPlayed
 from flagfall.kernel.channels.arrays import restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS, Budget, TimeControl
-
-if TYPE_CHECKING:
-    from flagfall.events import MatchStarted, SeatReady, TurnPlayed
-
 
 # Comparison of recorded values with those of a replay. Pure.
 #

@@ -51,7 +51,6 @@ async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> Asy
     """Open the terminal as a `KeyScreen`; when the context ends, the terminal is as before.
 
     Args:
-        keys: the keys that have an action.
         speed: initial steps a second, one of `SPEEDS`.
     """
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
@@ -62,13 +61,7 @@ async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> Asy
 
 
 class KeyScreen:
-    """A terminal at which a human presses keys, drawn with urwid.
-
-    Args:
-        screen: a raw screen of urwid.
-        keys: the keys that have an action.
-        speed: initial steps a second, one of `SPEEDS`.
-    """
+    """A terminal at which a human presses keys, drawn with urwid."""
 
     def __init__(self, screen: Any, keys: Mapping[str, Any], speed: int) -> None:
         self._screen = screen
@@ -118,12 +111,9 @@ class KeyScreen:
         """Redraw the screen."""
         columns, rows = self._screen.get_cols_rows()
         lines = self._picture(columns, rows - 2) + self._frame.text.splitlines()
-        body = urwid.Filler(
-            urwid.Pile([urwid.Text(line, wrap="clip") for line in lines or [""]]), valign="top"
-        )
-        screen = urwid.Frame(
-            body, header=urwid.Text(self._status(), wrap="clip"), footer=urwid.Text(self._help(), wrap="clip")
-        )
+        body = urwid.Pile([urwid.Text(line, wrap="clip") for line in lines or [""]])
+        header, footer = (urwid.Text(text, wrap="clip") for text in (self._status(), self._help()))
+        screen = urwid.Frame(urwid.Filler(body, valign="top"), header, footer)
         self._screen.draw_screen((columns, rows), screen.render((columns, rows)))
 
     def _picture(self, columns: int, rows: int) -> list[Any]:
@@ -143,5 +133,4 @@ class KeyScreen:
         return f" flagfall    step {frame.steps}    reward {frame.reward:g}{last}    {pace}"
 
     def _help(self) -> str:
-        playing = " ".join(_NAMES.get(key, key) for key in self._keys)
-        return f" q quit   + - speed   {playing}"
+        return f" q quit   + - speed   {' '.join(_NAMES.get(key, key) for key in self._keys)}"

@@ -150,11 +150,7 @@ _ABOUT: Final = 0.2
 
 
 class Scores:
-    """Recent success of each way, from 0 to 1.
-
-    Args:
-        ways: their names, with their initial scores.
-    """
+    """Recent success of each way, from 0 to 1."""
 
     def __init__(self, ways: dict[str, float]) -> None:
         self.expected = ways
@@ -174,9 +170,7 @@ class Fact:
     """Knowledge about one question.
 
     Attributes:
-        right: the answer that was rewarded.
         feedback: the text after the last wrong answer.
-        wrong: answers that were punished.
     """
 
     right: bytes | None = None
@@ -257,7 +251,6 @@ class Guesses:
         """Return the best guess.
 
         Args:
-            wrong: known wrong answers to it.
             taken: right answers to other questions.
         """
         self._notice(question)
@@ -305,11 +298,7 @@ def _kind(symbol: bytes) -> str:
 
 
 class Answers:
-    """Answers to questions, learned from rewards and feedback.
-
-    Args:
-        random: for guesses between equals.
-    """
+    """Answers to questions, learned from rewards and feedback."""
 
     def __init__(self, random: Random) -> None:
         self._facts: dict[bytes, Fact] = {}
@@ -344,12 +333,7 @@ class Answers:
         return closing if made is None else made + closing
 
     def judged(self, question: bytes, said: bytes, reward: float, closing: bytes) -> None:
-        """Learn from the reward for an answer.
-
-        Args:
-            question: without the byte that ends it.
-            closing: the byte that may have to end an answer.
-        """
+        """Learn from the reward for an answer."""
         if self._guessed:
             self._guesses.judged(said, reward > 0)
         fact = self._facts.get(question)
@@ -372,13 +356,7 @@ class Answers:
                 self._programs.refute(sentence, said.removesuffix(closing))
 
     def take_feedback(self, question: bytes, feedback: bytes, closing: bytes) -> None:
-        """Learn from the feedback after a wrong answer.
-
-        Args:
-            question: that was answered wrongly.
-            feedback: the text after it.
-            closing: the byte that may have to end an answer.
-        """
+        """Learn from the feedback after a wrong answer."""
         self._reader.heard(feedback)
         fact = self._facts.get(question) or self._remember(question)
         if fact.feedback:

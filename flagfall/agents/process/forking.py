@@ -18,7 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, Self
 
+import attrs
 import trio
+from trio.lowlevel import FdStream, wait_readable
 
 from flagfall.agents.process.enforcement import AgentReport
 from flagfall.agents.process.supervisor import status_of
@@ -47,34 +49,23 @@ class ForkServerError(FlagfallError):
     """The fork server started no process; nothing of the request was used."""
 
 
+@attrs.define(eq=False)
 class ForkedProcess:
     """A supervisor that a fork server started, with the part of `trio.Process` that its host uses.
 
     Args:
-        descriptor: a descriptor of the process, closed with `aclose`.
-        stdin: the stream to the agent's standard input.
-        stdout: the stream from its standard output.
-        stderr: the stream from its standard error.
+        descriptor: a descriptor of the process, closed with `close`.
         report: reports how the agent ended.
     """
 
-    def __init__(
-        self,
-        pid: int,
-        descriptor: int,
-        stdin: trio.lowlevel.FdStream,
-        stdout: trio.lowlevel.FdStream,
-        stderr: trio.lowlevel.FdStream,
-        report: AgentReport,
-    ) -> None:
-        self.pid = pid
-        self.stdin = stdin
-        self.stdout = stdout
-        self.stderr = stderr
-        self._descriptor = descriptor
-        self._report = report
-        self._returncode: int | None = None
-        self._waiting = trio.Lock()
+    pid: int
+    _descriptor: int
+    stdin: FdStream
+    stdout: FdStream
+    stderr: FdStream
+    _report: AgentReport
+    _returncode: int | None = attrs.field(default=None, init=False)
+    _waiting: trio.Lock = attrs.field(factory=trio.Lock, init=False)
 
     @property
     def returncode(self) -> int | None:
@@ -88,7 +79,7 @@ class ForkedProcess:
         """Wait for the end of the supervisor; return the exit code."""
         async with self._waiting:
             while (code := self.returncode) is None:
-                await trio.lowlevel.wait_readable(self._descriptor)
+                await wait_readable(self._descriptor)
         return code
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -163,14 +154,7 @@ class _Server:
                 self._process.wait()
 
     async def request(self, descriptors: Sequence[int]) -> None:
-        """Request a fork.
-
-        Args:
-            descriptors: those of the new process, see `flagfall.agents.fork_server`.
-
-        Raises:
-            ForkServerError: the server is gone, or its queue stays full.
-        """
+        """Request a fork; raises `ForkServerError` if the server is gone, or its queue stays full."""
         end = trio.current_time() + START_SECONDS
         while True:
             try:
@@ -203,16 +187,13 @@ class _Server:
     async def wait_readable(self, connection: socket.socket) -> None:
         """Wait for the answer of a process that was requested.
 
-        Args:
-            connection: the host's end of its socket.
-
         Raises:
             ForkServerError: the server was stopped or killed, or takes too long.
         """
         with trio.move_on_after(START_SECONDS):
             while True:
                 with trio.move_on_after(LOOK_SECONDS):
-                    await trio.lowlevel.wait_readable(connection)
+                    await wait_readable(connection)
                     return
                 self.check()
         raise ForkServerError("the fork server does not answer")
@@ -279,12 +260,7 @@ class ForkServers:
         return ForkServerUse(self, key, server)
 
     def leave(self, key: object, server: _Server, *, is_broken: bool) -> _Server | None:
-        """End one use of a server; return the server if it must be closed.
-
-        Args:
-            key: the key under which it was found.
-            is_broken: it cannot be used any more.
-        """
+        """End one use of a server; return the server if it must be closed."""
         with self._lock:
             server.users -= 1
             is_listed = self._servers.get(key) is server
@@ -303,11 +279,7 @@ class ForkServerUse:
         self._server: _Server | None = server
 
     async def end(self, *, is_broken: bool = False) -> None:
-        """End the use; the server ends with its last use. Cannot be cancelled.
-
-        Args:
-            is_broken: the server cannot be used any more.
-        """
+        """End the use; the server ends with its last use. Cannot be cancelled."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -330,16 +302,12 @@ class ForkServerUse:
             ForkServerError: it does not come up.
             OSError: no more processes, descriptors or memory.
         """
-        server = await self._started_server()
-        await server.wait_ready()
+        await (await self._started_server()).wait_ready()
 
     async def fork(
         self, settings: Sequence[str], variables: Mapping[str, str], arguments: Sequence[str]
     ) -> tuple[ForkedProcess, AgentReport]:
         """Fork a supervisor and its agent.
-
-        Args:
-            variables: the agent's own environment variables.
 
         Raises:
             ForkServerError: the server could not do it.
@@ -392,7 +360,7 @@ class _Ends:
     def take(self, pid: int, process: int) -> tuple[ForkedProcess, AgentReport]:
         """Return the process with all that is open; nothing is closed with the context."""
         report = AgentReport(self.connection.detach())
-        stdin, stdout, stderr = map(trio.lowlevel.FdStream, self.ours[:3])
+        stdin, stdout, stderr = map(FdStream, self.ours[:3])
         self.ours.clear()
         return ForkedProcess(pid, process, stdin, stdout, stderr, report), report
 

@@ -125,15 +125,10 @@ class Limits:
             raise UsageError(f"limits: cpu is {format_duration(self.cpu)}: write whole seconds")
 
     def __str__(self) -> str:
-        return " ".join(self._words()) or "default"
-
-    def _words(self) -> list[str]:
-        changed = {
-            field.name: value
-            for field in attrs.fields(Limits)
-            if (value := getattr(self, field.name)) != field.default
-        }
-        return [f"{n}={'none' if v is None else _FIELDS[n][1](v)}" for n, v in changed.items()]
+        values = {field: getattr(self, field.name) for field in attrs.fields(Limits)}
+        changed = {field.name: value for field, value in values.items() if value != field.default}
+        words = (f"{n}={'none' if v is None else _FIELDS[n][1](v)}" for n, v in changed.items())
+        return " ".join(words) or "default"
 
     @classmethod
     def parse(cls, text: str) -> Limits:
@@ -192,14 +187,7 @@ _numbers: Final = itertools.count()
 
 
 def make_group(limits: Limits) -> Path | None:
-    """Create a group with limits; `rmdir` removes an empty one.
-
-    Args:
-        limits: the limits of memory and processes; the others are not enforced by groups.
-
-    Returns:
-        The folder of the group, or `None` if none can be created here.
-    """
+    """Create a group with the limits of memory and processes; `None` if none can be created here."""
     parent = _parent(os.getpid())
     if parent is None:
         return None
@@ -220,12 +208,7 @@ def make_group(limits: Limits) -> Path | None:
 
 
 def has_controller(group: Path | None, name: str) -> bool:
-    """Return true if a group has a controller, so that the kernel enforces its limit.
-
-    Args:
-        group: its folder; `None` for no group.
-        name: the name of the controller, such as `memory`.
-    """
+    """Return true if a group has a controller, so that the kernel enforces its limit."""
     return group is not None and (group / f"{name}.max").exists()
 
 

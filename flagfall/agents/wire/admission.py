@@ -130,8 +130,6 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
     """Admits agents, and hands them to the match that is being played.
 
     Args:
-        join_policy: which agents may join.
-        open_stream: opens a message stream over the bytes of a connection.
         context: TLS settings; `None` for connections that are not secured.
     """
 

@@ -81,9 +81,6 @@ def reward_text(reward: Any) -> bytes:
 def token_text(observation: Any, *, bits: bool = False) -> bytes:
     """Return a byte as the character of that code, in UTF-8; a bit as `0` or `1`.
 
-    Args:
-        bits: it is bit mode.
-
     Raises:
         HostFault: it is not a byte, or not a bit. No agent is disqualified for that.
     """
@@ -130,7 +127,6 @@ class LearnerConnection:
     """Messages from and to one learner.
 
     Attributes:
-        age_ns: see `flagfall.kernel.channels.pipes.PipeStream.age_ns`.
         awaits_reply: a token was sent, and the reply has not come yet.
         unsent_reward: the reward that the learner has not been sent yet; it is when the connection is closed.
         was_kept: the learner has played a match, and was kept for another.
@@ -195,14 +191,7 @@ class LearnerConnection:
             raise ConnectionLost(str(error)) from None
 
     async def send(self, *frames: bytes) -> None:
-        """Send messages of one frame each, together.
-
-        Args:
-            frames: a frame for each message.
-
-        Raises:
-            ConnectionLost: the learner is gone.
-        """
+        """Send messages of one frame each, together; raises `ConnectionLost` if the learner is gone."""
         await self._send(self._peer.take_output() + b"".join(map(message, frames)))
 
     async def _send(self, data: bytes) -> None:
@@ -227,9 +216,6 @@ class LearnerConnection:
 
 class LearnerAdmission(Admission[LearnerConnection, "LearnerPlace"]):
     """Admits learners that have sent `hello`, for all matches of a series.
-
-    Args:
-        token: the token that a learner must send before `hello`; empty for none.
 
     Attributes:
         wrong_start: the first message of the newest connection that began with something else; empty where

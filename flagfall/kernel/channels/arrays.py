@@ -47,20 +47,8 @@ MAX_DIMENSIONS: Final = 32
 """Maximum number of dimensions: every version of numpy supports that many."""
 
 DTYPES: Final = (
-    "|b1",
-    "|i1",
-    "|u1",
-    "<i2",
-    "<u2",
-    "<i4",
-    "<u4",
-    "<i8",
-    "<u8",
-    "<f2",
-    "<f4",
-    "<f8",
-    "<c8",
-    "<c16",
+    *("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"),
+    *("<f2", "<f4", "<f8", "<c8", "<c16"),
 )
 """The types of array elements that can be sent, as numpy writes them."""
 
@@ -92,11 +80,7 @@ def _numpy() -> Any:
 
 
 def _parts(array: np.ndarray[Any, Any]) -> _Parts:
-    """Take an array apart.
-
-    Raises:
-        CodecError: its type or size cannot be sent.
-    """
+    """Take an array apart; raises `CodecError` if its type or size cannot be sent."""
     dtype = array.dtype.newbyteorder("<")
     if dtype.str not in DTYPES:
         raise CodecError(f"an array of {array.dtype} cannot be sent; types that can: {', '.join(DTYPES)}")
@@ -136,11 +120,8 @@ def _plain(value: Any, pack: Callable[[_Parts], Any]) -> Any:
     numpy = _numpy()
     if type(value) is numpy.ndarray:
         return pack(_parts(value))
-    if (
-        isinstance(value, numpy.generic)
-        and value.dtype.newbyteorder("<").str in DTYPES
-        and value.dtype.kind != "c"
-    ):
+    is_scalar = isinstance(value, numpy.generic) and value.dtype.kind != "c"
+    if is_scalar and value.dtype.newbyteorder("<").str in DTYPES:
         return value.item()
     raise CodecError(f"a {type(value).__qualname__} cannot be sent")
 
@@ -205,10 +186,9 @@ def _as_array(kind: Any, value: Any) -> Any:
 
 def _as_scalar(kind: Any, value: Any) -> Any:
     numpy = _numpy()
-    accepted = (
-        bool if issubclass(kind, numpy.bool_) else int if issubclass(kind, numpy.integer) else (int, float)
-    )
-    if not isinstance(value, accepted) or (isinstance(value, bool) and accepted is not bool):
+    is_bool = issubclass(kind, numpy.bool_)
+    accepted = bool if is_bool else int if issubclass(kind, numpy.integer) else (int, float)
+    if not isinstance(value, accepted) or (isinstance(value, bool) and not is_bool):
         raise CodecError(f"{value!r} is not of type {kind.__name__}")
     try:
         return kind(value)
@@ -240,11 +220,9 @@ def restore_arrays(value: Any) -> Any:
 def _restore(value: Any) -> Any:
     match value:
         case dict():
-            return (
-                _build_mapping(value)
-                if ARRAY_KEY in value
-                else {key: _restore(of) for key, of in value.items()}
-            )
+            if ARRAY_KEY in value:
+                return _build_mapping(value)
+            return {key: _restore(of) for key, of in value.items()}
         case list():
             return [_restore(item) for item in value]
         case _:

@@ -75,7 +75,6 @@ class PipeStream:
     a turn each pass would cost more than the system call.
 
     Args:
-        read_fd: descriptor to read from.
         write_fd: descriptor to write to; by default `read_fd`, as with a socket.
     """
 
@@ -267,11 +266,7 @@ class ByteStream(Protocol):
 
 
 class FramedStream:
-    """Sends and receives payloads over a byte stream, which it owns: as lines, later as frames if chosen.
-
-    Args:
-        max_bytes: maximum size of a received payload.
-    """
+    """Sends and receives payloads over a byte stream, which it owns: as lines, later as frames if chosen."""
 
     def __init__(self, pipe: ByteStream, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe

@@ -66,20 +66,11 @@ def speech_form() -> AnswerForm:
 
 
 def _schema(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {name: values},
-        "required": [name],
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": {name: values}, "required": [name], "additionalProperties": False}
 
 
 def read_move(text: str, legal: Sequence[int]) -> int:
-    """Return the action in an answer.
-
-    Raises:
-        InvalidAnswer: there is none.
-    """
+    """Return the action in an answer; raises `InvalidAnswer` if there is none."""
     action: int = _read(text, _Move).action
     if action not in legal:
         raise InvalidAnswer(f"{action} is not one of the actions")
@@ -122,11 +113,7 @@ _REWARDS: Final = 2
 
 
 class Dialogue:
-    """Earlier questions and answers, the newest of them.
-
-    Args:
-        exchanges: most exchanges that are kept.
-    """
+    """Earlier questions and answers, the newest of them."""
 
     def __init__(self, exchanges: int) -> None:
         self._kept: deque[tuple[str, str]] = deque(maxlen=exchanges)
@@ -166,10 +153,6 @@ class Listener:
     An answer is due when the teacher pauses, after a sentence at once and otherwise after two silent bytes;
     at the second reward, as a teacher who pays while it talks expects answers while it talks; and in any case
     when `most` bytes were heard, as a teacher may never pause, or may wait in silence.
-
-    Args:
-        silence: the byte for silence.
-        most: most bytes that are heard before an answer is due.
     """
 
     def __init__(self, silence: int, most: int) -> None:
@@ -183,12 +166,7 @@ class Listener:
         self._last = ""
 
     def hear(self, byte: int, reward: float) -> None:
-        """Take the next byte.
-
-        Args:
-            byte: 0 to 255.
-            reward: the reward that came with it.
-        """
+        """Take the next byte."""
         if reward:
             self._heard.append(f"\n[reward {reward:g}]\n")
             self._rewards += 1
