@@ -27,14 +27,7 @@ _MAX_PORT: Final = 65535
 
 
 def checked_port(port: Any) -> int:
-    """Return a port.
-
-    Args:
-        port: a whole number from 1 to 65535.
-
-    Raises:
-        UsageError: it is another value.
-    """
+    """Return a port: a whole number from 1 to 65535; raises `UsageError` for another value."""
     if type(port) is not int or not 1 <= port <= _MAX_PORT:
         raise UsageError(f"invalid port {port!r}: write a number from 1 to {_MAX_PORT}")
     return port

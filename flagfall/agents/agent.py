@@ -137,11 +137,7 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
 
 
 def check_arguments(agent: type) -> None:
-    """Check the arguments of an agent's methods before the agent is made.
-
-    Raises:
-        UsageError: a method has an argument that no agent gets.
-    """
+    """Raise `UsageError` if a method of an agent's class has an argument that no agent gets."""
     for name, first in _FIRST_ARGUMENTS.items():
         method = inspect.getattr_static(agent, name, None)
         if isinstance(method, FunctionType):

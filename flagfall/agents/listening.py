@@ -50,9 +50,6 @@ class ListeningHost(ABC, Generic[AdmissionT]):
     ) -> None:
         """Play one match with an agent that is admitted.
 
-        Args:
-            in_series: the admission stays open after the match.
-
         Raises:
             AgentFault: the agent broke down.
             UsageError: two seats are to be played at one address.
@@ -68,11 +65,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
         try_port(self.address, self.port)
 
     def check(self, control: TimeControl) -> None:
-        """Check that the agent can be timed by a time control.
-
-        Raises:
-            UsageError: it cannot; the message says why.
-        """
+        """Check that a time control can time the agent; the message of a `UsageError` says why not."""
         if control.clock == "cpu" and not self.measures_cpu:
             raise UsageError(
                 f"clock=cpu cannot time {self.name}: the CPU time of a program that flagfall did not start is"
@@ -81,11 +74,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
 
     @asynccontextmanager
     async def series(self) -> AsyncIterator[None]:
-        """Keep the port open over several matches; see `open_series`.
-
-        Raises:
-            HostFault: it cannot be bound.
-        """
+        """Keep the port open over several matches; see `open_series`."""
         admission = self.make_admission()
         async with admission.listening(self.address, self.port):
             self._series = admission

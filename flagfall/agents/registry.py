@@ -68,9 +68,8 @@ def load_agent(spec: AgentSpec | str) -> Any:
         return _load_code(spec)
     if spec.scheme == "human":
         raise UsageError(f"{spec.text}: a human plays at a terminal, with `flagfall run`")
-    raise UsageError(
-        f"{spec.text}: {spec.form.what} is a program of its own, and cannot be loaded into this one"
-    )
+    what = f"{spec.text}: {spec.form.what} is a program of its own"
+    raise UsageError(f"{what}, and cannot be loaded into this one")
 
 
 def make_human(name: str) -> Human:

@@ -54,11 +54,13 @@ class _Ask:
 
 
 class ActorReplay:
-    """One episode of a task that is an actor.
+    """One episode of a task that is an actor; raises whatever the actor raises.
+
+    Times are since the match began.
 
     Args:
         owed: a reward from before, to be paid with its first turn.
-        began_ns: when the episode began, since the match began.
+        began_ns: when the episode began.
         solo: the match has one seat.
         is_withdrawn: the latest turn before it was withdrawn.
 
@@ -96,14 +98,7 @@ class ActorReplay:
     # The replay's side.
 
     def turn_at(self, at_ns: int) -> OpenTurn | None:
-        """Let the actor run until a moment, and return the turn that is open then.
-
-        Args:
-            at_ns: the time of the record of that turn, since the match began.
-
-        Raises:
-            Exception: whatever the actor raises.
-        """
+        """Let the actor run until the time of a record, and return the turn that is open then."""
         self._do(lambda: self._wait_for_progress(at_ns))
         ask = self._ask
         if ask is None:
@@ -113,14 +108,7 @@ class ActorReplay:
         return OpenTurn(ask.observation, ask.reward, unrecorded)
 
     def answer(self, actions: Actions, at_ns: int) -> None:
-        """Give the actor the actions of the open turn.
-
-        Args:
-            at_ns: the time of the last record of the turn.
-
-        Raises:
-            Exception: whatever the actor raises.
-        """
+        """Give the actor the actions of the open turn, at the time of the last record of the turn."""
         self._do(lambda: self._sleep_until(at_ns))
         if (ask := self._ask) is not None:
             ask.actions = actions
@@ -128,14 +116,7 @@ class ActorReplay:
             self._do(lambda: self._set(ask))
 
     def finish(self, at_ns: int) -> ActorResult:
-        """Let the actor run to its end; a turn that it asks for then is the end of the match.
-
-        Args:
-            at_ns: the time of its end, since the match began.
-
-        Raises:
-            Exception: whatever the actor raises.
-        """
+        """Let the actor run to its end; a turn that it asks for then is the end of the match."""
         self._do(lambda: self._wait_past(at_ns, self._is_over))
         self._is_ended = True
         if (ask := self._ask) is not None:

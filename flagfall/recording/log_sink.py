@@ -162,7 +162,6 @@ class LogSink:
 
     Args:
         match: the name of the match in the log; it is left out if empty.
-        log: a structlog logger; by default `structlog.get_logger()` at the time the sink is made.
     """
 
     def __init__(self, match: str = "", log: Any = None) -> None:

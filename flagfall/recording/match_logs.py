@@ -189,11 +189,7 @@ class MatchLogs:
         return None if self._logger is None else self._logger.failure
 
     def sinks(self, match: str) -> list[Sink]:
-        """Return the sinks of one match; none if nothing was asked for.
-
-        Raises:
-            UsageError: a sink of the user's own cannot be made.
-        """
+        """Return the sinks of one match, if any were asked for; raises as `NamedSink.for_match` does."""
         made = [named.for_match(match) for named in self._named]
         if self.settings.level is not None:
             from flagfall.recording.log_sink import LogSink  # noqa: PLC0415 - see `LogSettings.opened`

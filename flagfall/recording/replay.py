@@ -71,9 +71,7 @@ class Rerun:
 
     Attributes:
         turn: number of turns that were compared so far.
-        tasks: number of tasks that were compared so far.
         rounded: number of values that differ from the recorded ones by the rounding of floats.
-        over: true once the end of the match was compared.
         task: the task that was started last; it stays after its end, until the next one is asked for.
         observation: the newest observation that was compared, as the replay made it.
     """

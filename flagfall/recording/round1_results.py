@@ -103,7 +103,6 @@ class TaskFigures:
 
     Attributes:
         reward: the sum of the rewards it paid, over all seats.
-        trials: the number of times it was started.
     """
 
     name: str
@@ -140,12 +139,8 @@ class Figures:
     def as_text(self) -> str:
         """Return the text of a results file of round 1."""
         average = self.reward / self.time if self.time else 0.0
-        lines = [
-            "* General results",
-            f"Average reward: {average}",
-            f"Total time: {self.time}",
-            f"Total reward: {_number(self.reward)}",
-        ]
+        lines = ["* General results", f"Average reward: {average}"]
+        lines += [f"Total time: {self.time}", f"Total reward: {_number(self.reward)}"]
         by_time = sorted(self.tasks, key=lambda task: task.time)
         by_reward = sorted(self.tasks, key=lambda task: -task.reward)
         by_trials = sorted(self.tasks, key=lambda task: task.trials)
@@ -183,11 +178,7 @@ def _number(reward: float) -> float:
 
 
 class ResultsSink:
-    """Sink that adds up the results of a match, from the match itself or from its journal.
-
-    Attributes:
-        begun: whether an event has been received.
-    """
+    """Sink that adds up the results of a match, from the match itself or from its journal."""
 
     def __init__(self) -> None:
         self.begun: bool = False

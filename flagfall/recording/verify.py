@@ -31,7 +31,6 @@ class Difference:
         line: the number of the line in the file, from 1.
         turn: the turn of that line, or the turn that was due; `None` before the first.
         last_turn: the last turn of the batch if only the batch is known; otherwise the same as `turn`.
-        seat: the seat it concerns; `None` if it concerns no single seat.
         expected: the value of the replay as text; empty if there is none to compare.
         found: the value in the file as text; empty if there is none to compare.
     """

@@ -29,7 +29,6 @@ class SubprocessHost:
 
     Args:
         find_code: returns the files and folders that a sandbox shows, besides those of `isolation`.
-        agent: the text of the agent that the program is to load; empty if the program is the agent.
 
     Raises:
         UsageError: a sandbox is asked for that cannot be made here, or could not read the agent.
@@ -93,7 +92,6 @@ class CommandHost(SubprocessHost):
 
     Args:
         command: the program and its arguments, split as a shell would, without running one.
-        name: for tables and records; by default that of the program.
         isolation: the isolation of the process. In a sandbox it can read the program and the files among its
             arguments, and what `isolation.readable` names.
 

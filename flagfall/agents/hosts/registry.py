@@ -58,11 +58,7 @@ class Player:
 
     @property
     def spec(self) -> AgentSpec | None:
-        """The parsed text; `None` for an object.
-
-        Raises:
-            UsageError: the text has no known form.
-        """
+        """The parsed text; `None` for an object. Raises `UsageError` for a text of no known form."""
         return AgentSpec.parse(self.agent) if isinstance(self.agent, str) else None
 
     @property
@@ -76,9 +72,6 @@ class Player:
 
     def check(self, named: Named = str, *, virtual: bool = False) -> None:
         """Check that the agent can run as asked, without importing or starting anything.
-
-        Args:
-            named: names the fields in messages.
 
         Raises:
             UsageError: it cannot.
@@ -145,7 +138,6 @@ class HostEntry:
         kind: where the host runs its agents: how their time is counted, and what a user asks for by name.
         make: makes the host of an agent, which is given as an `AgentSpec` or as an object, with its `Player`.
         default_for: the forms of agents that it runs unless another host is asked for.
-        on_request: further forms of agents that it can run.
         isolates: it applies an `Isolation`.
     """
 
@@ -236,10 +228,9 @@ def _is_host(agent: Any) -> bool:
 
 
 def _prepared(sample: Any, isolation: Isolation) -> Isolation:
-    """Check that a sample can play on this machine; return the isolation with its environment variables.
+    """Return the isolation of a sample with its environment variables.
 
-    Raises:
-        UsageError: it needs something that is missing here.
+    Raises `UsageError` where the sample needs something that is missing here.
     """
     if hasattr(sample, "check"):
         sample.check()

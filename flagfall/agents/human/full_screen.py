@@ -43,11 +43,7 @@ class KeyTaker(Protocol):
 
 @asynccontextmanager
 async def at_screen(screen: Any, taker: KeyTaker) -> AsyncIterator[None]:
-    """Start a screen and read its keys; when the context ends, the terminal is as before.
-
-    Args:
-        screen: a raw screen of urwid, not started yet.
-    """
+    """Start a screen and read its keys; when the context ends, the terminal is as before."""
     screen.set_input_timeouts(max_wait=0, complete_wait=0.02, resize_wait=0)
     with screen.start():
         async with trio.open_nursery() as nursery:
@@ -249,11 +245,9 @@ class _ScreenConsole:
 
     def _status(self, columns: int) -> Markup:
         tape = self._tape
-        left = f" flagfall    time {tape.time}    reward {tape.reward:g}"
-        if tape.last:
-            left += f" (last {tape.last:+g})"
-        if tape.missed:
-            left += f"    late {tape.missed}"
+        last = f" (last {tape.last:+g})" if tape.last else ""
+        late = f"    late {tape.missed}" if tape.missed else ""
+        left = f" flagfall    time {tape.time}    reward {tape.reward:g}{last}{late}"
         right = f" {self._asking or self._pace_text()} "
         gap = " " * max(1, columns - len(left) - len(right))
         return [("status", left + gap), ("asked" if self._asking else "status", right)]

@@ -37,22 +37,14 @@ _NAMES: Final = {" ": "Space"}
 
 
 def require_terminal() -> None:
-    """Check that there is a terminal to play at.
-
-    Raises:
-        UsageError: the standard input or output is not a terminal.
-    """
+    """Raise `UsageError` where the standard input or output is not a terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("playing by keys needs a terminal: the standard input or output is not one")
 
 
 @asynccontextmanager
 async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> AsyncIterator[KeyScreen]:
-    """Open the terminal as a `KeyScreen`; when the context ends, the terminal is as before.
-
-    Args:
-        speed: initial steps a second, one of `SPEEDS`.
-    """
+    """Open the terminal as a `KeyScreen`; when the context ends, the terminal is as before."""
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
     screen.set_terminal_properties(colors=ALL_COLOURS)
     console = KeyScreen(screen, keys, speed)
@@ -79,7 +71,7 @@ class KeyScreen:
         """
         if SPEEDS[self._speed]:
             await trio.sleep(1 / SPEEDS[self._speed])
-        if SPEEDS[self._speed]:
+        if SPEEDS[self._speed]:  # it may have changed meanwhile
             key = self._waiting[-1] if self._waiting else None
             self._waiting.clear()
             return key

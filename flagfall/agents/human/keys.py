@@ -106,11 +106,7 @@ class KeyHuman(Human):
 
 
 def is_visible(space: Mapping[str, Any]) -> bool:
-    """Return whether observations of a space can be shown: texts, pictures, or mappings with an `image`.
-
-    Args:
-        space: the described observation space (`flagfall.kernel.spaces`).
-    """
+    """Return whether observations of a space can be shown: texts, pictures, or mappings with an `image`."""
     if space.get("type") == "dict":
         space = space["spaces"].get("image", {})
     return space.get("type") == "text" or len(space.get("shape", ())) == _PICTURE_DIMENSIONS
@@ -166,9 +162,6 @@ class RoomHuman(KeyHuman):
     """A human in LangRoom, at a full screen. The room waits for a key, unless a speed is set.
 
     Below the picture stands the last part of the dialogue, the room's words above the human's.
-
-    Raises:
-        UsageError: the standard input or output is not a terminal, or urwid is not installed.
     """
 
     nothing: ClassVar[Any] = langroom_action()
@@ -183,11 +176,7 @@ class RoomHuman(KeyHuman):
         self._saying = ""
 
     def frame_of(self, observation: Any) -> Frame:
-        """Return the picture and the last part of the dialogue.
-
-        Raises:
-            AgentFault: it is the observation of another task.
-        """
+        """Return the picture and the last part of the dialogue; see `KeyHuman.frame_of`."""
         if not is_langroom(observation):
             raise AgentFault(
                 "crashed", "human-room plays LangRoom only: use human for byte tasks, human-keys for games"

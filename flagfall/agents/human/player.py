@@ -38,11 +38,7 @@ class Console(Protocol):
         """Prompt before every step, whatever the policy."""
 
     async def ask(self, *, wanted: bool) -> str | None:
-        """Wait for a line; `None` at the end of the input. If the call is cancelled, no line was taken.
-
-        Args:
-            wanted: the policy asks for it, and not only `asks_anyway`.
-        """
+        """Wait for a line; `None` at the end of the input. If the call is cancelled, no line was taken."""
 
     def typed(self) -> str | None:
         """Return a line that was typed without a prompt; `None` where there is none."""
@@ -58,9 +54,6 @@ class Human:
         stop: ends the match (`stop.set` of the `trio.Event` given to `play`); called for QUIT and at the
             end of the input. Without it the human leaves the seat instead, which is disqualified as `gone`.
         skip_steps: maximum number of silent steps of SKIP.
-
-    Attributes:
-        stop: as in the arguments; may be set until the match begins.
     """
 
     wants: ClassVar[frozenset[str]] = frozenset({"result"})
@@ -150,8 +143,7 @@ class Human:
     async def _meanwhile(self, seat: AgentSeat, wait: Callable[[], Awaitable[str | None]]) -> str | None:
         """Wait for the human, and take the turns that come meanwhile: the turns before them are over.
 
-        Raises:
-            trio.EndOfChannel: the match is over.
+        Raises `trio.EndOfChannel` at the end of the match.
         """
         over = False
 

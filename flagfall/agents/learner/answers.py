@@ -66,10 +66,8 @@ def relate(sentence: Sentence) -> Features:
         else:
             particle = word
             particles.add(word)
-    held = {
-        key: (any(part in last for part in some), all(part in last for part in some))
-        for key, some in parts.items()
-    }
+    found = {key: [part in last for part in some] for key, some in parts.items()}
+    held = {key: (any(some), all(some)) for key, some in found.items()}
     every = [part for some in parts.values() for part in some]
     return (frozenset(particles), frozenset(held.items()), _is_made_of(last, every))
 
@@ -248,11 +246,7 @@ class Guesses:
         self._failures: Counter[bytes] = Counter()
 
     def guess(self, question: bytes, wrong: set[bytes], taken: set[bytes]) -> bytes:
-        """Return the best guess.
-
-        Args:
-            taken: right answers to other questions.
-        """
+        """Return the best guess."""
         self._notice(question)
         self._kind = kind = _kind(question)
         scores = self._scores.get(kind)
@@ -309,12 +303,7 @@ class Answers:
         self._guessed = False
 
     def answer(self, question: bytes, closing: bytes) -> bytes:
-        """Return the best answer.
-
-        Args:
-            question: without the byte that ends it.
-            closing: the byte that may have to end the answer.
-        """
+        """Return the best answer."""
         self._guessed = False
         fact = self._facts.get(question)
         if fact is not None:
@@ -339,9 +328,9 @@ class Answers:
         fact = self._facts.get(question)
         if reward > 0:
             fact = fact or self._remember(question)
-            if fact.feedback and fact.right is None:
-                self._reader.check(fact.feedback, said)
             if fact.right is None:
+                if fact.feedback:
+                    self._reader.check(fact.feedback, said)
                 self._learn(question, said, closing)
             fact.right = said
         elif reward < 0:

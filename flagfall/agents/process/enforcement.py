@@ -39,7 +39,6 @@ def kill_below(pid: int, group: Path | None = None, *, is_there: Callable[[], bo
 
     Args:
         pid: the process; it stays. Orphans must come to it, or they are missed.
-        group: a control group that holds them, where there is one.
         is_there: returns false when the process is gone, so that its pid may be another's.
     """
     end = time.monotonic() + supervisor.KILL_SECONDS
@@ -47,9 +46,7 @@ def kill_below(pid: int, group: Path | None = None, *, is_there: Callable[[], bo
         if group is not None:
             with suppress(OSError):
                 (group / "cgroup.kill").write_text("1")
-        running = [
-            below for below in supervisor.descendants(pid) if supervisor.status_of(below)[0] not in _ENDED
-        ]
+        running = [one for one in supervisor.descendants(pid) if supervisor.status_of(one)[0] not in _ENDED]
         if not running:
             return
         for below in running:
@@ -136,10 +133,7 @@ def advisory_line(isolation: Isolation) -> str:
     """Return a line on the limits that were asked for and that this kernel does not enforce; else nothing."""
     usual, limits = Limits(), isolation.limits
     enforced = enforcement_of(isolation.kind)
-    asked = [
-        field.name
-        for field in attrs.fields(Limits)
-        if getattr(limits, field.name) not in {None, getattr(usual, field.name)}
-    ]
+    names = [field.name for field in attrs.fields(Limits)]
+    asked = [name for name in names if getattr(limits, name) not in {None, getattr(usual, name)}]
     weak = [f"{name} ({enforced[name]})" for name in asked if enforced.get(name, BY_KERNEL) != BY_KERNEL]
     return f"limits that the kernel does not enforce here: {', '.join(weak)}" if weak else ""

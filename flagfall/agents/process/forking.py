@@ -55,7 +55,6 @@ class ForkedProcess:
 
     Args:
         descriptor: a descriptor of the process, closed with `close`.
-        report: reports how the agent ended.
     """
 
     pid: int
@@ -125,11 +124,7 @@ class _Server:
         return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the process, if it was not started yet; blocks.
-
-        Raises:
-            OSError: no more processes, descriptors or memory.
-        """
+        """Start the process, if it was not started yet; blocks. Raises `OSError` if resources are short."""
         with self._starting:
             if self._process is None:
                 arguments = [str(self._theirs.fileno()), str(os.getpid())]
@@ -168,11 +163,7 @@ class _Server:
                 return
 
     async def wait_ready(self) -> None:
-        """Wait until the server has imported everything.
-
-        Raises:
-            ForkServerError: it was stopped or killed, or takes too long.
-        """
+        """Wait until the server has imported everything; raises `ForkServerError` if that fails."""
         end = trio.current_time() + START_SECONDS
         while not self._is_ready:
             with suppress(BlockingIOError):
@@ -185,11 +176,7 @@ class _Server:
             await trio.sleep(RETRY_SECONDS)
 
     async def wait_readable(self, connection: socket.socket) -> None:
-        """Wait for the answer of a process that was requested.
-
-        Raises:
-            ForkServerError: the server was stopped or killed, or takes too long.
-        """
+        """Wait for the answer of a process that was requested; raises `ForkServerError` without one."""
         with trio.move_on_after(START_SECONDS):
             while True:
                 with trio.move_on_after(LOOK_SECONDS):
@@ -199,11 +186,7 @@ class _Server:
         raise ForkServerError("the fork server does not answer")
 
     def check(self) -> None:
-        """Check that the server can run.
-
-        Raises:
-            ForkServerError: it was stopped or traced, or has ended.
-        """
+        """Check that the server can run; raises `ForkServerError` if it was stopped, traced or ended."""
         if self.pid and status_of(self.pid)[0] in _STOPPED:
             raise ForkServerError("the fork server was stopped or killed")
 
@@ -242,11 +225,7 @@ class ForkServers:
             server.close()
 
     def join(self, environment: Mapping[str, str]) -> ForkServerUse:
-        """Return the use of a server, which is made if there is none for this environment.
-
-        Args:
-            environment: the variables of an agent, without those of its own.
-        """
+        """Return the use of a server, which is made if there is none for this environment."""
         # A copy of this program, by `os.fork`, is another host.
         here = os.stat(".")  # noqa: PTH116 - the folder itself, which may have been removed or made anew
         key = (os.getpid(), here.st_dev, here.st_ino, frozenset(environment.items()))
@@ -296,12 +275,7 @@ class ForkServerUse:
         return server
 
     async def wait_ready(self) -> None:
-        """Wait until the server can fork; it is started if it was not.
-
-        Raises:
-            ForkServerError: it does not come up.
-            OSError: no more processes, descriptors or memory.
-        """
+        """Wait until the server can fork; start it if it was not. Raises as `fork` does."""
         await (await self._started_server()).wait_ready()
 
     async def fork(
@@ -373,11 +347,7 @@ class _Ends:
 
 
 def _receive_process(connection: socket.socket) -> tuple[int, int]:
-    """Receive the pid and a descriptor of the process at the other end.
-
-    Raises:
-        ForkServerError: there is none.
-    """
+    """Receive the pid and a descriptor of the process at the other end, or raise `ForkServerError`."""
     try:
         text, descriptors, _, _ = socket.recv_fds(connection, _PID_BYTES, 1)
     except OSError as error:

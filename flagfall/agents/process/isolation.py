@@ -82,11 +82,7 @@ def shown_paths(texts: Iterable[str], folder: Path | None = None) -> tuple[str, 
 
 
 def code_of(spec: str) -> tuple[str, ...]:
-    """Return the files and folders with the code of any agent that is started here.
-
-    Raises:
-        UsageError: the text names no agent, or a program that does not exist.
-    """
+    """Return the files and folders with the code of any agent that is started here; see `code_of_spec`."""
     parsed = AgentSpec.parse(spec)
     if parsed.form.is_command:
         return code_of_command(split_command(parsed.target))
@@ -135,10 +131,8 @@ def refuse_unreadable(shown: Iterable[str], user: int) -> None:
         if not Path(path).exists() or is_public(path):
             continue
         if not is_copied(path) or Path(path).stat().st_size > MAX_COPIED_BYTES:
-            raise UsageError(
-                f"a sandbox runs as user {user} here, who cannot read {path}:"
-                f" allow it with chmod -R o+rX {path}"
-            )
+            what = f"a sandbox runs as user {user} here, who cannot read {path}"
+            raise UsageError(f"{what}: allow it with chmod -R o+rX {path}")
 
 
 def show_hint(output: str, shown: Sequence[str]) -> str:
@@ -181,9 +175,6 @@ _PASSED: Final = frozenset(
 """Variables that programs need to be found and to run. Keys and tokens are not among them."""
 
 _OF_FOLDER: Final = ("TMPDIR", "TMP", "TEMP")
-
-_PASSED_ENDS: Final = ("_NUM_THREADS",)
-_PASSED_STARTS: Final = ("LC_",)
 
 
 @attrs.frozen
@@ -234,7 +225,6 @@ class Isolation:
         """Return an isolation from the options of a command line or a plan; `None` is the default.
 
         Args:
-            limits: text form of `Limits`.
             show: files and folders that the agent can read in a sandbox besides its own code.
             folder: where relative paths begin; by default the working directory.
 
@@ -256,7 +246,12 @@ class Isolation:
         """
         if self.kind == "none":
             return os.environ
-        passed = {name: value for name, value in os.environ.items() if self._passes(name)}
+        wanted = _PASSED.union(self.env)
+        passed = {
+            name: value
+            for name, value in os.environ.items()
+            if name in wanted or name.startswith("LC_") or name.endswith("_NUM_THREADS")
+        }
         return {**passed, **self.own_variables(folder)}
 
     def own_variables(self, folder: str) -> Mapping[str, str]:
@@ -264,10 +259,6 @@ class Isolation:
         if self.kind == "none":
             return {}
         return dict.fromkeys((*_OF_FOLDER, *(("HOME",) if self.kind == "sandbox" else ())), folder)
-
-    def _passes(self, name: str) -> bool:
-        default = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)
-        return default or name in self.env
 
 
 def _cores() -> set[int]:

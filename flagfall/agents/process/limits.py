@@ -49,11 +49,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """Return the text of a size, in the largest unit of which it is a whole number.
-
-    Args:
-        size: in bytes.
-    """
+    """Return the text of a size in bytes, in the largest unit of which it is a whole number."""
     fitting = [unit for unit, scale in UNITS.items() if size and size % scale == 0]
     unit = max(fitting, key=lambda unit: UNITS[unit], default="B")
     return f"{size // UNITS[unit]}{unit}"
@@ -196,11 +192,9 @@ def make_group(limits: Limits) -> Path | None:
         group.mkdir()
     except OSError:
         return None
-    for file, limit in (
-        ("memory.max", limits.memory),
-        ("memory.swap.max", None if limits.memory is None else 0),
-        ("pids.max", limits.processes),
-    ):
+    swap = None if limits.memory is None else 0
+    files = {"memory.max": limits.memory, "memory.swap.max": swap, "pids.max": limits.processes}
+    for file, limit in files.items():
         if limit is not None:
             with suppress(OSError):  # the controller is not delegated
                 (group / file).write_text(str(limit))

@@ -96,8 +96,6 @@ def compile_filter(
     """Compile a filter: an array of the kernel's `struct sock_filter`, as `bwrap --seccomp` takes it.
 
     Args:
-        sandbox: deny what no agent in a sandbox needs.
-        cores: deny changing the processor cores on which a process may run.
         shared_memory: deny memory that its process need not map, so that it counts nowhere: `memfd_create`,
             and System V's shared memory, semaphores and messages. In a sandbox sockets keep the default
             size of their buffers.

@@ -199,14 +199,13 @@ async def run_supervised(
     *,
     shown: Sequence[str] = (),
 ) -> None:
-    """Start a program, play with it, and end it with all that it started.
+    """Start a program, play with it, and end it with all that it started; raises as `supervise` does.
 
     Args:
         play: plays the match; called with the process, and its standard input and output as one stream.
 
     Raises:
-        AgentFault: as `play` raised it, with the end of what the program wrote to its standard error.
-        HostFault: as `play` raised it; or the program could not be started.
+        HostFault: the program could not be started.
         UsageError: a sandbox is asked for, and there can be none.
     """
     supervised = await open_supervised(command, isolation, shown=shown)
@@ -224,12 +223,10 @@ async def supervise(
 ) -> None:
     """Play with a program that was started, and end it afterwards with all that it started.
 
+    Faults are raised as `play` raised them; an `AgentFault` with what the program wrote last.
+
     Args:
         play: plays the match; called with a stack for what is to be closed before the program is ended.
-
-    Raises:
-        AgentFault: as `play` raised it, with what the program wrote last.
-        HostFault: as `play` raised it.
     """
     fault: AgentFault | HostFault | None = None
     try:
@@ -301,9 +298,6 @@ class SupervisedProcess:
     Args:
         process: the supervisor; it ends when the program has ended, and with the same status.
         folder: the private folder; empty if it has none.
-        group: its control group.
-        shown: the files of its own code.
-        use: its use of the fork server that started it.
     """
 
     process: trio.Process | forking.ForkedProcess

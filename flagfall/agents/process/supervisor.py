@@ -115,11 +115,7 @@ def status_of(pid: int) -> tuple[str, str]:
 
 
 def pause_after_look(took: float, *, counts_memory: bool) -> float:
-    """Return the seconds until the next look at what an agent uses.
-
-    Args:
-        took: seconds that the last one took.
-    """
+    """Return the seconds until the next look at what an agent uses, after one that took so many."""
     seconds = max(LOOK_SECONDS, took * _LOOK_SHARE)
     return min(seconds, MEMORY_SECONDS) if counts_memory else seconds
 
@@ -137,7 +133,6 @@ class Settings:
     """The settings on the command line, written by the host; 0, or nothing, is none.
 
     Attributes:
-        folder: private to the agent; removed at the end.
         cgroup: a control group to put the agent in; removed at the end.
         limits: pairs of a resource and its limit for each process.
         processes: the limit of processes and threads, all together.
@@ -305,10 +300,8 @@ class _Supervisor:
             used = self._bytes_used(descendants(os.getpid()), settings.memory, settings.memory_files)
             if used > settings.memory:
                 return f"it used {used} bytes of memory, and {settings.memory} are allowed"
-        if not settings.disk:
-            return ""
         try:
-            size = size_of(settings.folder)
+            size = size_of(settings.folder) if settings.disk else 0
         except OSError:
             return "its temporary folder was deeper than can be looked into"
         if size > settings.disk:
@@ -395,9 +388,8 @@ def _leave_supervisor(settings: Settings, supervisor: int, is_reported: int) -> 
         for number in (signal.SIGTERM, signal.SIGCHLD, *_IGNORED_HERE):
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != supervisor:  # it died before the signal was set
-            os._exit(NOT_STARTED)
-        if os.read(is_reported, len(_GO)) != _GO:
+        # Perhaps it died before the signal was set.
+        if os.getppid() != supervisor or os.read(is_reported, len(_GO)) != _GO:
             os._exit(NOT_STARTED)
         os.close(is_reported)
         _confine(settings)

@@ -83,21 +83,13 @@ class LanguageModel:
 
     @classmethod
     def with_options(cls, options: Mapping[str, Any]) -> type[LanguageModel]:
-        """Return this class with other options for its instances.
-
-        Raises:
-            UsageError: an option is invalid.
-        """
+        """Return this class with other options for its instances; raises as `ModelOptions.parse` does."""
         changed = {"preset": endpoint.ModelOptions.parse(options), "__doc__": cls.__doc__}
         return type(cls.__name__, (cls,), changed)
 
     @classmethod
     def check(cls) -> None:
-        """Check that an instance can be made here.
-
-        Raises:
-            UsageError: there is no address, or httpx is not installed.
-        """
+        """Check that an instance can be made here; raises `UsageError` as that does."""
         cls()
 
     async def start(self, briefing: Briefing) -> None:

@@ -274,12 +274,7 @@ class _Relay:
     # Connecting.
 
     async def _connect(self) -> tuple[MessageStream, bytes]:
-        """Join and wait for `hello`; return the connection and that message.
-
-        Raises:
-            UsageError: there is no host, or it refuses the agent.
-            HostFault: the match that the agent comes back to is over.
-        """
+        """Join and wait for `hello`; return the connection and that message. Raises as `connect_and_play`."""
         deadline = trio.current_time() + self._server.wait_seconds
         pause = FIRST_PAUSE_SECONDS
         why = "no answer"
@@ -322,12 +317,7 @@ class _Relay:
         return found
 
     def _refused(self, message: messages.Refused) -> str:
-        """Return the reason of a refusal after which to try again.
-
-        Raises:
-            HostFault: the match that the agent comes back to is over.
-            UsageError: a further attempt would be refused as well.
-        """
+        """Return the reason of a refusal after which to try again; raise an error for any other."""
         why = f"{message.reason}: {message.detail}"
         if message.reason == "over":
             raise HostFault(f"the host refuses: {why}")

@@ -111,13 +111,9 @@ class ProtocolChannel:
             await self.flush()
 
     def send_nowait(self, message: ToAgent) -> bool:
-        """Send as much of a message as possible without waiting.
+        """Send as much of a message as possible without waiting; raises as `send` does.
 
-        Returns:
-            True if nothing is left to send, also if the agent is gone; otherwise `flush` comes next.
-
-        Raises:
-            HostFault: as `send`.
+        True if nothing is left to send, also if the agent is gone; otherwise `flush` comes next.
         """
         try:
             data = encode(message, self._encoding)
@@ -147,11 +143,7 @@ class ProtocolChannel:
         return self._decode(payload)
 
     def receive_nowait(self) -> FromAgent | None:
-        """Return the next message if it is there, else `None`.
-
-        Raises:
-            AgentFault: as `receive`.
-        """
+        """Return the next message if it is there, else `None`; raises as `receive` does."""
         try:
             payload = self._stream.receive_nowait()
         except (trio.EndOfChannel, FrameError, LineError) as error:
@@ -169,8 +161,7 @@ class ProtocolChannel:
     async def wait_for_close(self) -> None:
         """Wait for the agent to close, at most `CLOSE_SECONDS`; answers that still come are discarded.
 
-        Raises:
-            AgentFault: it failed.
+        Raises `AgentFault` if it failed.
         """
         with trio.move_on_after(CLOSE_SECONDS):
             while True:
@@ -197,7 +188,6 @@ class WireSession:
     """The conversation with one agent in one match, over one channel or, after a loss, over another.
 
     Args:
-        agent: the text of the agent that the other end is to load; empty if it is the agent.
         max_unsolicited: the most messages in a row that answer nothing, before the agent is disqualified;
             `None` if it can do no harm by them.
         match: the id by which an agent names the match when it comes back; empty if it cannot.

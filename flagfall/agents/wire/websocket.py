@@ -88,11 +88,7 @@ class WebSocketStream:
         self._binary = True
 
     async def send(self, payload: bytes) -> None:
-        """Send a message. If it is cancelled, part of it may have been sent: close the stream then.
-
-        Raises:
-            trio.BrokenResourceError: the other end is gone.
-        """
+        """Send a message. If it is cancelled, part of it may have been sent: close the stream then."""
         await self._send_event(
             events.BytesMessage(data=payload) if self._binary else events.TextMessage(data=payload.decode())
         )
@@ -103,11 +99,7 @@ class WebSocketStream:
         return False
 
     async def flush(self) -> None:
-        """Send the message that was kept; see `send`.
-
-        Raises:
-            trio.BrokenResourceError: the other end is gone.
-        """
+        """Send the message that was kept; see `send`."""
         await self.send(self._unsent)
 
     def receive_nowait(self) -> bytes | None:

@@ -87,7 +87,6 @@ def serve(
 
     Args:
         write_fd: the descriptor to write messages to; blocking.
-        load: returns the agent for the text that the host sends.
         times: takes the time of each turn and answer, if the host lives by the same clock.
 
     Returns:

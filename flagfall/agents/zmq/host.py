@@ -127,9 +127,6 @@ class RemoteLearnerHost(ListeningHost[LearnerAdmission]):
 class _LearnerMatch:
     """One match of a learner: waits for it, and plays with it.
 
-    Args:
-        keeps: the connection is kept for the next match.
-
     Attributes:
         sent_last_reward: the learner has been sent a last reward, without a token.
         cpu_clock: the clock of the learner's CPU time, if that is to count.

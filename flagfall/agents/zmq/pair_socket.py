@@ -124,7 +124,7 @@ class Disconnected(ConnectionLost):
 
 
 class LearnerConnection:
-    """Messages from and to one learner.
+    """Messages from and to one learner; raises `ConnectionLost` when it is gone.
 
     Attributes:
         awaits_reply: a token was sent, and the reply has not come yet.
@@ -152,11 +152,7 @@ class LearnerConnection:
         return not self._sending
 
     async def receive(self) -> list[bytes]:
-        """Return the next message, as its frames. If it is cancelled, nothing was taken.
-
-        Raises:
-            ConnectionLost: the learner is gone.
-        """
+        """Return the next message, as its frames. If it is cancelled, nothing was taken."""
         while (frames := self._next_message()) is None:
             await self._send(self._peer.take_output())
             data = await self._pipe.read()
@@ -170,9 +166,6 @@ class LearnerConnection:
 
         One read is longer than any message, so it brings a whole one unless the learner sends something else:
         commands of the protocol, which a learner may send without end.
-
-        Raises:
-            ConnectionLost: the learner is gone.
         """
         if (frames := self._next_message()) is not None:
             return frames
@@ -191,7 +184,7 @@ class LearnerConnection:
             raise ConnectionLost(str(error)) from None
 
     async def send(self, *frames: bytes) -> None:
-        """Send messages of one frame each, together; raises `ConnectionLost` if the learner is gone."""
+        """Send messages of one frame each, together."""
         await self._send(self._peer.take_output() + b"".join(map(message, frames)))
 
     async def _send(self, data: bytes) -> None:

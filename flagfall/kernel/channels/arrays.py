@@ -97,11 +97,7 @@ def _check_size(shape: list[int], item_bytes: int) -> None:
 
 
 def _build(parts: _Parts | _Mapping) -> Any:
-    """Make an array of its parts.
-
-    Raises:
-        CodecError: they do not fit one another, or cannot be an array.
-    """
+    """Make an array of its parts; raises `CodecError` if they do not fit one another."""
     if parts.dtype not in DTYPES:
         raise CodecError(
             f"an array of {parts.dtype[:20]!r} is not taken; types that are: {', '.join(DTYPES)}"
@@ -127,29 +123,17 @@ def _plain(value: Any, pack: Callable[[_Parts], Any]) -> Any:
 
 
 def json_encode_hook(value: object) -> Any:
-    """Encode an array or scalar: the `enc_hook` of a JSON encoder.
-
-    Raises:
-        CodecError: the value is not an array or scalar that can be sent.
-    """
+    """Encode an array or scalar: the `enc_hook` of a JSON encoder; raises `CodecError` for other values."""
     return _plain(value, lambda parts: _Mapping(dtype=parts.dtype, shape=parts.shape, data=parts.data))
 
 
 def msgpack_encode_hook(value: object) -> Any:
-    """Encode an array or scalar: the `enc_hook` of a MessagePack encoder.
-
-    Raises:
-        CodecError: the value is not an array or scalar that can be sent.
-    """
+    """Encode an array or scalar: the `enc_hook` of MessagePack; raises `CodecError` for other values."""
     return _plain(value, lambda parts: msgspec.msgpack.Ext(ARRAY_EXT, msgspec.msgpack.encode(parts)))
 
 
 def ext_hook(code: int, data: memoryview) -> Any:
-    """Decode an array: the `ext_hook` of a MessagePack decoder.
-
-    Raises:
-        CodecError: the data is not a valid array.
-    """
+    """Decode an array: the `ext_hook` of a MessagePack decoder; raises `CodecError` for invalid ones."""
     if code != ARRAY_EXT:
         raise CodecError(f"unknown MessagePack extension {code}")
     try:
@@ -242,17 +226,14 @@ def msgpack_encoder() -> msgspec.msgpack.Encoder:
 def json_decoder(kind: Any = Any) -> Decode:
     """Return a decoder from JSON to values of a type; with `Any`, arrays are restored.
 
-    The function raises `CodecError`, and nothing else, for bytes that do not encode such a value.
+    It raises `CodecError`, and nothing else, for bytes that do not encode such a value.
     """
     decode = _guarded(msgspec.json.Decoder(kind, dec_hook=decode_hook).decode)
     return (lambda data: restore_arrays(decode(data))) if kind is Any else decode
 
 
 def msgpack_decoder(kind: Any = Any) -> Decode:
-    """Return a decoder from MessagePack to values of a type.
-
-    The function raises `CodecError`, and nothing else, for bytes that do not encode such a value.
-    """
+    """Return a decoder from MessagePack to values of a type; raises as that of `json_decoder`."""
     return _guarded(msgspec.msgpack.Decoder(kind, dec_hook=decode_hook, ext_hook=ext_hook).decode)
 
 

@@ -90,7 +90,7 @@ class BitDecoder:
         self._taken = 0
 
     def feed(self, bits: str) -> str:
-        """Add bits.
+        """Add bits, and return the characters that they complete; may be empty.
 
         Raises:
             CodecError: another character is among the bits; nothing was added. The message has its position,

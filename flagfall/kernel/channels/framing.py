@@ -173,11 +173,9 @@ class Framer:
         return payload
 
     def feed_and_take(self, data: bytes) -> Frame:
-        """Add input and return the next payload, or `NEED_MORE`; a chunk that is one frame is not stored.
+        """Add input and return the next payload, or `NEED_MORE`; raises as `feed` and `next_frame` do.
 
-        Raises:
-            FrameError: as `feed` and `next_frame`.
-            UsageError: as `feed`.
+        A chunk that is one frame is not stored.
         """
         end = len(data)
         if not self._buffer and self._bad_length is None and not self._closed and end >= HEADER_BYTES:
@@ -188,10 +186,7 @@ class Framer:
         return self.next_frame()
 
     def close(self) -> bool:
-        """End the input.
-
-        Returns:
-            True if the input ended inside a frame, so that data was lost.
+        """End the input; return whether it ended inside a frame, so that data was lost.
 
         Raises:
             FrameError: the stream is broken since an earlier header.

@@ -127,9 +127,8 @@ def _zstandard() -> Any:
     try:
         import zstandard  # noqa: PLC0415 - an extra
     except ImportError:
-        raise UsageError(
-            "a journal that ends in .zst needs the extra zstd: pip install 'flagfall[zstd]'"
-        ) from None
+        what = "a journal that ends in .zst needs the extra zstd: pip install 'flagfall[zstd]'"
+        raise UsageError(what) from None
     return zstandard
 
 

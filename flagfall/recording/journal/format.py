@@ -217,7 +217,7 @@ def _with_arrays(event: Event) -> Event:
 
 
 def schema_of(line: bytes) -> int:
-    """Return the schema number of a journal; raises `CodecError` if the line has no schema number."""
+    """Return the schema number in the first line of a journal; raises `CodecError` without one."""
     return int(_decode_schema(line).schema)
 
 

@@ -64,7 +64,6 @@ class Batch:
         lines: the lines with their newlines, each an event or many turns.
         state: `sealed`; `last` for the final seal; `damaged` if the seal is wrong or missing; `torn` if the
             file ends within the batch. A batch of the last three states is the last one.
-        what: for `damaged` and `torn`: what is wrong.
     """
 
     line: int
@@ -74,11 +73,7 @@ class Batch:
 
 
 def batches(path: Path) -> Generator[Batch]:
-    """Yield the batches of a journal; the last one has another state than `sealed`.
-
-    Raises:
-        JournalError: the file cannot be read.
-    """
+    """Yield the batches of a journal; the last one is not `sealed`. Raises `JournalError` if unreadable."""
     try:
         with open_lines(path, MAX_LINE_BYTES) as lines:
             yield from _split(lines)
@@ -168,12 +163,7 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
 
 
 def read_batches(path: str | os.PathLike[str]) -> Iterator[tuple[Batch, Iterator[Event]]]:
-    """Yield the batches of a journal with their events; otherwise as `read_journal`.
-
-    Raises:
-        JournalTruncated: as for `read_journal`.
-        JournalError: the same; iterators over events raise it, too.
-    """
+    """Yield the batches of a journal with their events; these iterators raise as `read_journal` does, too."""
     path = Path(path)
     turn: int | None = None
     schema = SCHEMA

@@ -134,11 +134,7 @@ class Journal:
         self._add(self._encoded(event), 1)
 
     def write_batch(self, turns: TurnsPlayed) -> None:
-        """Take plain turns; never blocks.
-
-        Raises:
-            HostFault: as a call does.
-        """
+        """Take plain turns; never blocks, and raises as a call does."""
         self._add(self._encoded(turns), len(turns))
 
     def _add(self, line: bytes, events: int) -> None:
@@ -198,8 +194,7 @@ class Journal:
     ) -> None:
         """Begin a match; see `flagfall.kernel.dispatcher.WritingSink`.
 
-        Raises:
-            UsageError: it has recorded a match already, or is recording one.
+        Raises `UsageError` if it has recorded a match, or is recording one.
         """
         if self._attached:
             raise UsageError(f"journal {self.path}: it records one match; make a Journal for each")

@@ -37,7 +37,6 @@ class AnswerForm:
     """Form of an answer.
 
     Attributes:
-        schema: JSON Schema of the object.
         read: returns the action in a text; raises `InvalidAnswer`.
     """
 
@@ -47,11 +46,7 @@ class AnswerForm:
 
 
 def action_form(legal: Sequence[int]) -> AnswerForm:
-    """Return the form of an answer that is one of some numbers.
-
-    Args:
-        legal: the legal actions; at least one.
-    """
+    """Return the form of an answer that is one of some numbers."""
     values: dict[str, Any] = {"type": "integer", "minimum": min(legal), "maximum": max(legal)}
     if len(legal) <= _BYTES:
         values = {"type": "integer", "enum": list(legal)}
@@ -78,11 +73,7 @@ def read_move(text: str, legal: Sequence[int]) -> int:
 
 
 def read_speech(text: str) -> str:
-    """Return the text that the model says, one byte for each character.
-
-    Raises:
-        InvalidAnswer: there is none, or it is too long.
-    """
+    """Return the text that the model says, one byte a character; raises `InvalidAnswer` for other answers."""
     said: str = _read(text, _Speech).say
     if len(said) > MAX_SPEECH_CHARS:
         raise InvalidAnswer(f"more than {MAX_SPEECH_CHARS} characters")
@@ -140,11 +131,10 @@ class Dialogue:
 
     def messages(self, system: str, question: str) -> list[dict[str, str]]:
         """Return the messages of a request."""
-        found = [{"role": "system", "content": system}]
-        for earlier, answer in self._kept:
-            found.append({"role": "user", "content": earlier})
-            found.append({"role": "assistant", "content": answer})
-        return [*found, {"role": "user", "content": question}]
+        said = [("system", system)]
+        for exchange in self._kept:
+            said += zip(("user", "assistant"), exchange, strict=True)
+        return [{"role": role, "content": text} for role, text in (*said, ("user", question))]
 
 
 class Listener:
@@ -175,9 +165,7 @@ class Listener:
         if byte == self._silence:
             self._silent += 1
         else:
-            self._silent = 0
-            self._is_new = True
-            self._last = chr(byte)
+            self._silent, self._is_new, self._last = 0, True, chr(byte)
 
     def is_due(self) -> bool:
         """Return whether the model is to be asked now."""
