@@ -27,14 +27,7 @@ _MAX_PORT: Final = 65535
 
 
 def checked_port(port: Any) -> int:
-    """Return a port.
-
-    Args:
-        port: a whole number from 1 to 65535.
-
-    Raises:
-        UsageError: it is another value.
-    """
+    """Return a port: a whole number from 1 to 65535; raises `UsageError` for another value."""
     if type(port) is not int or not 1 <= port <= _MAX_PORT:
         raise UsageError(f"invalid port {port!r}: write a number from 1 to {_MAX_PORT}")
     return port
@@ -115,12 +108,8 @@ _IPV6_NETWORK_BITS: Final = 64
 class Handshakes:
     """The connections that are being authenticated, with counts for the explanation of an empty seat.
 
-    Args:
-        seconds: the longest time of a handshake.
-
     Attributes:
         silent: connections that ended without a complete handshake, for lack of time or place.
-        refused: connections that were turned away for what they sent.
     """
 
     _seconds: float = HANDSHAKE_SECONDS
@@ -135,11 +124,7 @@ class Handshakes:
 
     @contextmanager
     def place(self, peer: Any) -> Iterator[None]:
-        """Hold a place for one connection; the body is cancelled when it has to give way.
-
-        Args:
-            peer: its address, as a socket gives it.
-        """
+        """Hold a place for one connection; the body is cancelled when it has to give way."""
         if len(self._open) >= MAX_HANDSHAKES:
             self._evict()
         with trio.move_on_after(self._seconds) as scope:
@@ -216,12 +201,7 @@ class Refusal(Exception):
 class Admission(ABC, Generic[AdmittedT, PlaceT]):
     """The connections of one address, for a series of matches.
 
-    Args:
-        seconds: the longest time of a handshake.
-
     Attributes:
-        connected: the number of connections so far.
-        handshakes: those that are not authenticated yet.
         occupant: the place of the match for which agents are admitted; `None` between matches.
     """
 
@@ -239,9 +219,6 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
 
         It closes the connection when it raises, whatever that is, also when it is cancelled.
 
-        Returns:
-            The connection, to be admitted.
-
         Raises:
             Refusal: it is not admitted.
             trio.EndOfChannel: the other end closed without a complete message.
@@ -252,9 +229,6 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
         """Admit connections at an address while the context lasts; then close those that wait.
 
         What the body raises is raised as it is.
-
-        Args:
-            address: a checked one, see `flagfall.agents.admission`.
 
         Raises:
             HostFault: it cannot be bound.
@@ -350,9 +324,6 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
 
         Agents that wait already are for that match, too.
 
-        Args:
-            place: the place of that match.
-
         Raises:
             UsageError: another seat plays with the agent of this address.
         """
@@ -371,10 +342,7 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
 
 
 class Place(Generic[AdmittedT]):
-    """The place of one match at an admission.
-
-    Args:
-        admission: the admission; connections that wait there are for this match, too.
+    """The place of one match at an admission; counts connections, to explain why its seat is empty.
 
     Attributes:
         held: an agent has joined this match.
@@ -383,7 +351,10 @@ class Place(Generic[AdmittedT]):
     def __init__(self, admission: Admission[AdmittedT, Any]) -> None:
         self.held: bool = False
         self._admission = admission
-        self._counts = ConnectionCounts.since_now(admission)
+        handshakes = admission.handshakes
+        # Connections that wait or are in their handshake are for this match, too.
+        self._connected = admission.connected - handshakes.open - len(admission._waiting)  # noqa: SLF001 - of this module
+        self._silent, self._refused = handshakes.silent, handshakes.refused
 
     async def next(self) -> AdmittedT:
         """Wait for the connection of the next agent, which holds the place from now on."""
@@ -392,50 +363,21 @@ class Place(Generic[AdmittedT]):
         return connection
 
     def absence(self) -> AgentFault | None:
-        """Explain why the seat is empty; `None` if an agent has joined, and is merely late."""
-        return None if self.held else self._counts.absence(self._admission.where)
-
-
-@attrs.frozen
-class ConnectionCounts:
-    """Counts of connections since a match began, to explain why its seat is empty.
-
-    Attributes:
-        connected: its connections when the match began.
-        silent: those of them that ended without a complete handshake.
-        refused: those of them that were refused.
-    """
-
-    admission: Admission[Any, Any]
-    connected: int
-    silent: int
-    refused: int
-
-    @classmethod
-    def since_now(cls, admission: Admission[Any, Any]) -> ConnectionCounts:
-        """Begin to count; connections that wait or are in their handshake count, too."""
-        handshakes = admission.handshakes
-        waiting = len(admission._waiting)  # noqa: SLF001 - of this module
-        return cls(
-            admission, admission.connected - handshakes.open - waiting, handshakes.silent, handshakes.refused
-        )
-
-    def absence(self, where: str) -> AgentFault:
         """Explain why the seat is empty: `not connected`, or `silent` where a client sent nothing.
 
-        Args:
-            where: the address that is listened at.
+        `None` if an agent has joined, and is merely late.
         """
-        handshakes = self.admission.handshakes
-        connected = self.admission.connected - self.connected
-        silent = handshakes.silent + handshakes.open - self.silent
-        refused = handshakes.refused - self.refused
+        if self.held:
+            return None
+        where, handshakes = self._admission.where, self._admission.handshakes
+        connected = self._admission.connected - self._connected
+        silent = handshakes.silent + handshakes.open - self._silent
+        refused = handshakes.refused - self._refused
         if not connected:
             return AgentFault("not connected", f"no client connected to {where}")
         if not silent:
-            return AgentFault(
-                "not connected", f"no client joined at {where}: connections refused or lost: {connected}"
-            )
+            what = f"no client joined at {where}: connections refused or lost: {connected}"
+            return AgentFault("not connected", what)
         others = f"; connections refused: {refused}" if refused else ""
         return AgentFault(
             "silent",

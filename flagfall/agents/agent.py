@@ -76,23 +76,14 @@ class Agent:
         """
 
     def init(self, observation: Any) -> None:
-        """Prepare for a task, within `init`. Not called in a byte stream.
-
-        Args:
-            observation: the first observation of the task.
-        """
+        """Prepare for a task, within `init`. Not called in a byte stream."""
 
     def act(self, observation: Any) -> Any:
         """Choose an action within `act`; after that time the task's NIL action is played instead."""
         raise NotImplementedError
 
     def result(self, observation: Any, reward: Any) -> Any:
-        """Take note of the end of a task, within `result`; the value returned goes to the task scheduler.
-
-        Args:
-            observation: the last observation.
-            reward: the last reward.
-        """
+        """Take note of the end of a task, within `result`; the value returned goes to the task scheduler."""
 
     def close(self) -> None:
         """Release resources: the match is over."""
@@ -104,8 +95,6 @@ class AdaptedAgent:
 
     Attributes:
         wants: the phases in which it wants to be asked, `act` among them.
-        answer: answers an envelope of phase `act`.
-        answers_async: `answer` returns an awaitable.
         phases: answers to `init` and `result`, for the phases that it wants.
         run: plays the whole seat, for a full actor; else `None`.
     """
@@ -122,9 +111,6 @@ class AdaptedAgent:
 def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
     """Return an agent of any kind with a uniform interface; a class is instantiated.
 
-    Args:
-        agent: an agent of any kind described above.
-
     Raises:
         UsageError: it is of another kind, and the message lists the kinds; or one of its methods has an
             argument that no agent gets.
@@ -135,7 +121,7 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
         agent.close()
         raise UsageError("an agent is an async function, not its coroutine: give `act`, not `act(...)`")
     if (run := _actor(agent)) is not None:
-        return _played(agent, timer, _unasked, run)
+        return _played(agent, timer, _nothing, run)
     if callable(getattr(agent, "act", None)):
         return _played(agent, timer, _caller(agent.act, timer, _OBSERVATION), None)
     if callable(getattr(agent, "reply", None)):
@@ -151,11 +137,7 @@ def adapt(agent: Any, timer: ElapsedTimer) -> AdaptedAgent:
 
 
 def check_arguments(agent: type) -> None:
-    """Check the arguments of an agent's methods before the agent is made.
-
-    Raises:
-        UsageError: a method has an argument that no agent gets.
-    """
+    """Raise `UsageError` if a method of an agent's class has an argument that no agent gets."""
     for name, first in _FIRST_ARGUMENTS.items():
         method = inspect.getattr_static(agent, name, None)
         if isinstance(method, FunctionType):
@@ -163,18 +145,16 @@ def check_arguments(agent: type) -> None:
 
 
 def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> AdaptedAgent:
-    phases: dict[str, Answer] = {}
-    if callable(getattr(agent, "init", None)):
-        phases["init"] = _caller(agent.init, timer, _FIRST_ARGUMENTS["init"])
-    if callable(getattr(agent, "result", None)):
-        phases["result"] = _caller(agent.result, timer, _FIRST_ARGUMENTS["result"])
-    named = frozenset(getattr(agent, "wants", ())) | phases.keys()
-    wants = _ACTS | named if named else _ACTS
-    asked = getattr(agent, "act", None) or getattr(agent, "reply", None) or agent
+    phases = {
+        name: _caller(getattr(agent, name), timer, _FIRST_ARGUMENTS[name])
+        for name in ("init", "result")
+        if callable(getattr(agent, name, None))
+    }
+    named = (*getattr(agent, "wants", ()), *phases)
     return AdaptedAgent(
-        wants=wants,
+        wants=_ACTS.union(named) if named else _ACTS,
         answer=answer,
-        answers_async=_is_async(asked),
+        answers_async=_is_async(getattr(agent, "act", None) or getattr(agent, "reply", None) or agent),
         phases=phases,
         start=getattr(agent, "start", None) or _nothing,
         run=run,
@@ -182,16 +162,13 @@ def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> Adapte
     )
 
 
-def _actor(agent: Any) -> Callable[[Any], Awaitable[None]] | None:
-    run: Callable[[Any], Awaitable[None]] | None = getattr(agent, "run", None)
+def _actor(agent: Any) -> Any:
+    """Return what plays the whole seat: the agent's `run`, or the agent itself; else `None`."""
+    run = getattr(agent, "run", None)
     if callable(run):
         return run
-    if not callable(agent) or not inspect.iscoroutinefunction(agent):
-        return None
-    if list(inspect.signature(agent).parameters) == ["seat"]:
-        actor: Callable[[Any], Awaitable[None]] = agent
-        return actor
-    return None
+    is_actor = inspect.iscoroutinefunction(agent) and [*inspect.signature(agent).parameters] == ["seat"]
+    return agent if is_actor else None
 
 
 def _caller(method: Callable[..., Any], timer: ElapsedTimer, first: tuple[str, ...]) -> Answer:
@@ -220,7 +197,6 @@ def _arguments(method: Callable[..., Any], first: tuple[str, ...]) -> tuple[tupl
     """Return what a method gets, each `observation`, `reward` or `timer`: by position, and by name.
 
     Args:
-        method: the method, bound to its object, or a function.
         first: what its first arguments are where their names do not tell.
 
     Raises:
@@ -258,7 +234,7 @@ def _byte_answer(reply: Callable[..., Any], timer: ElapsedTimer) -> Answer:
         if _arguments(reply, _OBSERVATION_AND_REWARD) == (
             _OBSERVATION_AND_REWARD,
             {},
-        ):  # one call less a turn
+        ):  # a call less a turn
             return lambda envelope: _as_byte(reply(envelope.observation, envelope.reward))
         return lambda envelope: _as_byte(call(envelope))
 
@@ -322,10 +298,6 @@ def _is_async(method: Any) -> bool:
 
 
 def _nothing(*_arguments: Any) -> None:
-    return None
-
-
-def _unasked(_envelope: Envelope) -> None:
     return None
 
 

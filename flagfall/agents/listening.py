@@ -50,10 +50,6 @@ class ListeningHost(ABC, Generic[AdmissionT]):
     ) -> None:
         """Play one match with an agent that is admitted.
 
-        Args:
-            start: the first envelope of the seat.
-            in_series: the admission stays open after the match.
-
         Raises:
             AgentFault: the agent broke down.
             UsageError: two seats are to be played at one address.
@@ -65,22 +61,11 @@ class ListeningHost(ABC, Generic[AdmissionT]):
         return False
 
     def try_port(self) -> None:
-        """Bind the port for a moment.
-
-        Raises:
-            UsageError: it cannot be bound.
-        """
+        """Bind the port for a moment; raises `UsageError` if it cannot be bound."""
         try_port(self.address, self.port)
 
     def check(self, control: TimeControl) -> None:
-        """Check that the agent can be timed by a time control.
-
-        Args:
-            control: the time control of its seat.
-
-        Raises:
-            UsageError: it cannot; the message says why.
-        """
+        """Check that a time control can time the agent; the message of a `UsageError` says why not."""
         if control.clock == "cpu" and not self.measures_cpu:
             raise UsageError(
                 f"clock=cpu cannot time {self.name}: the CPU time of a program that flagfall did not start is"
@@ -89,11 +74,7 @@ class ListeningHost(ABC, Generic[AdmissionT]):
 
     @asynccontextmanager
     async def series(self) -> AsyncIterator[None]:
-        """Keep the port open over several matches; see `open_series`.
-
-        Raises:
-            HostFault: it cannot be bound.
-        """
+        """Keep the port open over several matches; see `open_series`."""
         admission = self.make_admission()
         async with admission.listening(self.address, self.port):
             self._series = admission

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,13 +13,7 @@ from flagfall.agents.agent import adapt, check_arguments
 from flagfall.agents.human.player import HaltOnDotHuman, Human, HumanAgent, ImmediateHuman
 from flagfall.agents.learner.agent import LearningAgent
 from flagfall.agents.round1 import LEARNER_MODULES
-from flagfall.agents.samples.basic import (
-    MemorizingAgent,
-    QLearningAgent,
-    RandomAgent,
-    RepeatingAgent,
-    SilentAgent,
-)
+from flagfall.agents.samples import basic
 from flagfall.agents.samples.langroom_solver import LangRoomSolver
 from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.spec import AgentSpec
@@ -29,18 +24,17 @@ from flagfall.timing import NEVER_NS, ElapsedTimer
 
 SAMPLES: Final[Mapping[str, Any]] = MappingProxyType(
     {
-        "random": RandomAgent,
-        "silent": SilentAgent,
-        "repeating": RepeatingAgent,
-        "memorizing": MemorizingAgent,
+        "random": basic.RandomAgent,
+        "silent": basic.SilentAgent,
+        "repeating": basic.RepeatingAgent,
+        "memorizing": basic.MemorizingAgent,
         "learner": LearningAgent,
-        "q-learning": QLearningAgent,
+        "q-learning": basic.QLearningAgent,
         "langroom-solver": LangRoomSolver,
         "llm": LanguageModel,
     }
 )
 """Classes of the sample agents; `flagfall agents` prints the first line of each docstring."""
-
 
 _METHODS: Final = frozenset({"act", "reply", "next", "run"})
 """Methods of which an agent has at least one (`flagfall.agents.agent`)."""
@@ -63,9 +57,6 @@ def check_agent_file(text: str) -> None:
 def load_agent(spec: AgentSpec | str) -> Any:
     """Return the agent that a text names; a module or file is imported for it.
 
-    Args:
-        spec: names a sample or Python code.
-
     Raises:
         UsageError: there is no such agent, the object cannot be used as one, or it is not run by this Python.
             Where the agent's own code failed, with its traceback.
@@ -77,20 +68,12 @@ def load_agent(spec: AgentSpec | str) -> Any:
         return _load_code(spec)
     if spec.scheme == "human":
         raise UsageError(f"{spec.text}: a human plays at a terminal, with `flagfall run`")
-    raise UsageError(
-        f"{spec.text}: {spec.form.what} is a program of its own, and cannot be loaded into this one"
-    )
+    what = f"{spec.text}: {spec.form.what} is a program of its own"
+    raise UsageError(f"{what}, and cannot be loaded into this one")
 
 
 def make_human(name: str) -> Human:
-    """Return a new human player.
-
-    Args:
-        name: such as `human-line`.
-
-    Raises:
-        UsageError: there is no human player of that name.
-    """
+    """Return a new human player; raises `UsageError` if there is no human player of that name."""
     if name not in HUMANS:
         raise UsageError(f"unknown human player {name!r}{suggest(name, HUMANS)}")
     return HUMANS[name]()
@@ -125,35 +108,24 @@ def _load_code(spec: AgentSpec) -> Any:
     return agent
 
 
-# urwid is optional, so the modules that draw with it are imported only for players at a full screen.
+def _at_full_screen(module: str, name: str) -> Callable[..., Human]:
+    """Return a constructor whose module is imported when it is called: it draws with urwid, an extra."""
 
+    def make(**options: Any) -> Human:
+        human: Human = getattr(import_module(f"flagfall.agents.human.{module}"), name)(**options)
+        return human
 
-def _full_screen(**options: Any) -> Human:
-    from flagfall.agents.human.full_screen import FullScreenHuman  # noqa: PLC0415
-
-    return FullScreenHuman(**options)
-
-
-def _keys(**options: Any) -> Human:
-    from flagfall.agents.human.keys import KeyHuman  # noqa: PLC0415
-
-    return KeyHuman(**options)
-
-
-def _room(**options: Any) -> Human:
-    from flagfall.agents.human.keys import RoomHuman  # noqa: PLC0415
-
-    return RoomHuman(**options)
+    return make
 
 
 HUMANS: Final[Mapping[str, Callable[..., Human]]] = MappingProxyType(
     {
-        "human": _full_screen,
+        "human": _at_full_screen("full_screen", "FullScreenHuman"),
         "human-line": HumanAgent,
         "human-dot": HaltOnDotHuman,
         "human-immediate": ImmediateHuman,
-        "human-keys": _keys,
-        "human-room": _room,
+        "human-keys": _at_full_screen("keys", "KeyHuman"),
+        "human-room": _at_full_screen("keys", "RoomHuman"),
     }
 )
 """Constructors of human players. Each takes `stop` and `skip_steps` of `flagfall.agents.human.player.Human`,

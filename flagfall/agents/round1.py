@@ -193,15 +193,9 @@ class BaseLearner:
 
 
 LEARNER_MODULES: Final[ModuleTable] = {
-    "core.byte_channels": {
-        "ByteInputChannel": ByteInputChannel,
-        "ByteOutputChannel": ByteOutputChannel,
-    },
+    "core.byte_channels": {"ByteInputChannel": ByteInputChannel, "ByteOutputChannel": ByteOutputChannel},
     "core.channels": {"InputChannel": InputChannel, "OutputChannel": OutputChannel},
-    "core.serializer": {
-        "IdentitySerializer": IdentitySerializer,
-        "StandardSerializer": StandardSerializer,
-    },
+    "core.serializer": {"IdentitySerializer": IdentitySerializer, "StandardSerializer": StandardSerializer},
     "learners.base": {"BaseLearner": BaseLearner},
 }
 """The modules of round 1 that the file of a learner may import, for `module_aliases`."""

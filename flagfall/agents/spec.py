@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,9 @@ import attrs
 from flagfall.agents.admission import LOOPBACK
 from flagfall.errors import UsageError
 
-NETWORK: Final = frozenset({"tcp", "tls", "ws", "wss"})
+_NETWORK: Final = {"tcp": "", "tls": ", secured", "ws": " by WebSocket", "wss": " by WebSocket, secured"}
+
+NETWORK: Final = frozenset(_NETWORK)
 """Schemes of agents that connect, and speak the agent protocol."""
 
 LEARNER_PORT: Final = 5556
@@ -28,7 +31,6 @@ class AgentSpec:
     """A parsed text that names an agent.
 
     Attributes:
-        text: the whole text.
         scheme: the kind of agent, a key of `SCHEMES`.
         target: the name of a sample or human player, the module or file of Python code, the command line of
             a program, or the IP address to listen at.
@@ -102,11 +104,7 @@ class AgentSpec:
         return self.scheme == "python" and self.target.endswith(".py")
 
     def in_folder(self, folder: Path) -> AgentSpec:
-        """Return the same spec with an absolute path, where it names a file.
-
-        Args:
-            folder: the folder to which relative paths refer.
-        """
+        """Return the same spec with an absolute path, where it names a file."""
         if not self.is_file:
             return self
         path = str((folder / self.target).absolute())
@@ -114,11 +112,7 @@ class AgentSpec:
 
 
 def agent_name(text: str) -> str:
-    """Return a short name for tables; for a text that names no agent, the text itself.
-
-    Args:
-        text: as for `AgentSpec.parse`.
-    """
+    """Return a short name for tables; for a text that names no agent, the text itself."""
     try:
         return AgentSpec.parse(text).name
     except UsageError:
@@ -188,7 +182,8 @@ class AgentScheme:
         return not (self.connects or self.is_person)
 
 
-_CONNECTING: Final = "an agent that connects here"
+_connecting = partial(AgentScheme, connects=True)
+_gvgai_client = partial(AgentScheme, is_command=True, plays_tracks=True)
 
 SCHEMES: Final = {
     row.name: row
@@ -197,35 +192,13 @@ SCHEMES: Final = {
         AgentScheme("human", "human, human-keys", "a person at this terminal", None, is_person=True),
         AgentScheme("python", "module:Name, file.py:Name", "your own Python code", None),
         AgentScheme("cmd", "cmd:./bot --fast", "a program in any language, over its pipes", is_command=True),
-        AgentScheme("tcp", "tcp://127.0.0.1:7777", _CONNECTING, _parse_network, connects=True),
-        AgentScheme("tls", "tls://127.0.0.1:7777", f"{_CONNECTING}, secured", _parse_network, connects=True),
-        AgentScheme(
-            "ws", "ws://127.0.0.1:7777", f"{_CONNECTING} by WebSocket", _parse_network, connects=True
+        *(
+            _connecting(name, f"{name}://127.0.0.1:7777", f"an agent that connects here{how}", _parse_network)
+            for name, how in _NETWORK.items()
         ),
-        AgentScheme(
-            "wss",
-            "wss://127.0.0.1:7777",
-            f"{_CONNECTING} by WebSocket, secured",
-            _parse_network,
-            connects=True,
-        ),
-        AgentScheme(
-            "zmq",
-            "zmq:5556, zmq://*:5556",
-            "a learner of round 1 that connects",
-            _parse_learner,
-            connects=True,
-        ),
-        AgentScheme(
-            "gvgai",
-            "gvgai:COMMAND",
-            "a GVGAI client that connects to a port",
-            is_command=True,
-            plays_tracks=True,
-        ),
-        AgentScheme(
-            "program", "program:COMMAND", "a GVGAI client over its pipes", is_command=True, plays_tracks=True
-        ),
+        _connecting("zmq", "zmq:5556, zmq://*:5556", "a learner of round 1 that connects", _parse_learner),
+        _gvgai_client("gvgai", "gvgai:COMMAND", "a GVGAI client that connects to a port"),
+        _gvgai_client("program", "program:COMMAND", "a GVGAI client over its pipes"),
     )
 }
 """All forms, by name. `flagfall.agents.hosts.registry.HOSTS` has the hosts that run them."""

@@ -45,11 +45,7 @@ _encode: Final = json_encoder().encode
 
 
 class TurnNotes:
-    """Takes the notes of all seats of a match.
-
-    Args:
-        dispatcher: adds them to the records of turns.
-    """
+    """Takes the notes of all seats of a match."""
 
     def __init__(self, dispatcher: EventDispatcher) -> None:
         self._dispatcher = dispatcher

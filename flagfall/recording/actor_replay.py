@@ -19,9 +19,7 @@ import trio
 
 from flagfall.kernel.scheduling import ActorTurns, run_actor
 from flagfall.kernel.script import Actions, ActorResult, EndOfMatch, Stop
-from flagfall.timing import VirtualClock
-
-_NS: Final = 1_000_000_000
+from flagfall.timing import S, VirtualClock
 
 ROUNDING_NS: Final = 2
 """Maximum delay of an actor's act after its record, which has whole nanoseconds, rounded down."""
@@ -35,8 +33,6 @@ class OpenTurn:
     """A turn that the actor asked for.
 
     Attributes:
-        observation: what it shows.
-        reward: the reward that comes with it.
         unrecorded: the number of turns before it, since the last that was recorded, which have no record:
             they were withdrawn, or asked no player.
     """
@@ -46,22 +42,25 @@ class OpenTurn:
     unrecorded: int
 
 
+@attrs.define(eq=False)
 class _Ask:
     """A turn that waits for its actions."""
 
-    def __init__(self, observation: Any, reward: Any) -> None:
-        self.observation, self.reward = observation, reward
-        self.actions: Any = None
-        self.is_recorded = False
-        self.is_answered = trio.Event()
+    observation: Any
+    reward: Any
+    actions: Any = None
+    is_recorded: bool = False
+    is_answered: trio.Event = attrs.field(factory=trio.Event)
 
 
 class ActorReplay:
-    """One episode of a task that is an actor.
+    """One episode of a task that is an actor; raises whatever the actor raises.
+
+    Times are since the match began.
 
     Args:
         owed: a reward from before, to be paid with its first turn.
-        began_ns: when the episode began, since the match began.
+        began_ns: when the episode began.
         solo: the match has one seat.
         is_withdrawn: the latest turn before it was withdrawn.
 
@@ -99,14 +98,7 @@ class ActorReplay:
     # The replay's side.
 
     def turn_at(self, at_ns: int) -> OpenTurn | None:
-        """Let the actor run until a moment, and return the turn that is open then.
-
-        Args:
-            at_ns: the time of the record of that turn, since the match began.
-
-        Raises:
-            Exception: whatever the actor raises.
-        """
+        """Let the actor run until the time of a record, and return the turn that is open then."""
         self._do(lambda: self._wait_for_progress(at_ns))
         ask = self._ask
         if ask is None:
@@ -116,15 +108,7 @@ class ActorReplay:
         return OpenTurn(ask.observation, ask.reward, unrecorded)
 
     def answer(self, actions: Actions, at_ns: int) -> None:
-        """Give the actor the actions of the open turn.
-
-        Args:
-            actions: one action, or a mapping from player.
-            at_ns: the time of the last record of the turn.
-
-        Raises:
-            Exception: whatever the actor raises.
-        """
+        """Give the actor the actions of the open turn, at the time of the last record of the turn."""
         self._do(lambda: self._sleep_until(at_ns))
         if (ask := self._ask) is not None:
             ask.actions = actions
@@ -132,14 +116,7 @@ class ActorReplay:
             self._do(lambda: self._set(ask))
 
     def finish(self, at_ns: int) -> ActorResult:
-        """Let the actor run to its end; a turn that it asks for then is the end of the match.
-
-        Args:
-            at_ns: the time of its end, since the match began.
-
-        Raises:
-            Exception: whatever the actor raises.
-        """
+        """Let the actor run to its end; a turn that it asks for then is the end of the match."""
         self._do(lambda: self._wait_past(at_ns, self._is_over))
         self._is_ended = True
         if (ask := self._ask) is not None:
@@ -220,7 +197,7 @@ class ActorReplay:
         return ask.actions
 
     async def _sleep_until(self, at_ns: int) -> None:
-        await trio.sleep_until((at_ns - self._began_ns) / _NS)
+        await trio.sleep_until((at_ns - self._began_ns) / S)
 
     async def _wait_for_progress(self, at_ns: int) -> None:
         """Wait until a moment, and no longer than `ROUNDING_NS` after it for a turn or the actor's end."""
@@ -231,7 +208,7 @@ class ActorReplay:
 
     async def _wait_past(self, at_ns: int, event: trio.Event) -> None:
         """Wait for an event no longer than `ROUNDING_NS` after a moment."""
-        with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / _NS):
+        with trio.move_on_at((at_ns + ROUNDING_NS - self._began_ns) / S):
             await event.wait()
 
     async def _set(self, ask: _Ask) -> None:

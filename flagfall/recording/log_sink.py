@@ -13,8 +13,8 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeAlias
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, Final, Literal, TextIO, TypeAlias
 
 import msgspec
 import structlog
@@ -24,10 +24,6 @@ from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStar
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.recording.journal.format import MAX_KEPT_BYTES, digest_of, encode, writable
 from flagfall.texts import sanitize_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
-
 
 # Setup of structlog for the logs of matches: renderers, and a logger whose lines several processes share.
 #
@@ -63,29 +59,24 @@ def configure_logging(style: Style | None = None, level: str = "info", stream: T
     stream = sys.stderr if stream is None else stream
     terminal = stream.isatty()
     chosen: Style = style or ("console" if terminal else "json")
-    return _configure(chosen, level, structlog.WriteLoggerFactory(stream), colors=terminal)
+    return configure(chosen, level, structlog.WriteLoggerFactory(stream), colors=terminal)
 
 
-def configure_lines(style: Style, level: str, logger: LineLogger, *, colors: bool) -> bool:
-    """Set up structlog for this process, as `configure_logging`, with a logger of whole lines.
-
-    Args:
-        style: see `configure_logging`.
-        level: see `configure_logging`.
-        colors: write the text for people in colours.
-    """
-    return _configure(style, level, lambda *_names: logger, colors=colors)
-
-
-def _configure(style: Style, level: str, factory: Callable[..., Any], *, colors: bool) -> bool:
+def configure(style: Style, level: str, factory: Callable[..., Any], *, colors: bool) -> bool:
+    """Set up structlog as `configure_logging` does, with any factory of loggers, and perhaps in colours."""
     if structlog.is_configured():
         return False
+    if style == "console":
+        rendered: list[Any] = [_printable, structlog.dev.ConsoleRenderer(colors=colors)]
+    else:
+        as_json = structlog.processors.JSONRenderer(serializer=_as_json)
+        rendered = [structlog.processors.dict_tracebacks, as_json]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *(_for_people(colors=colors) if style == "console" else _for_collectors()),
+            *rendered,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=factory,
@@ -94,23 +85,12 @@ def _configure(style: Style, level: str, factory: Callable[..., Any], *, colors:
     return True
 
 
-def _for_people(*, colors: bool) -> list[Any]:
-    return [_printable, structlog.dev.ConsoleRenderer(colors=colors)]
-
-
 def _printable(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Escape control characters in texts; other values are shown by `repr`, which escapes them."""
     for name, value in event.items():
         if isinstance(value, str) and not value.isprintable():
             event[name] = sanitize_terminal(value)
     return event
-
-
-def _for_collectors() -> list[Any]:
-    return [
-        structlog.processors.dict_tracebacks,
-        structlog.processors.JSONRenderer(serializer=_as_json),
-    ]
 
 
 def _as_json(event: Any, **_: Any) -> str:
@@ -160,15 +140,7 @@ class LineLogger:
                 self.failure = self.failure or error
                 raise
 
-    debug = msg
-    info = msg
-    warning = msg
-    warn = msg
-    error = msg
-    exception = msg
-    critical = msg
-    fatal = msg
-    log = msg
+    debug = info = warning = warn = error = exception = critical = fatal = log = msg
 
 
 MAX_WARNINGS: Final = 20
@@ -190,14 +162,11 @@ class LogSink:
 
     Args:
         match: the name of the match in the log; it is left out if empty.
-        log: a structlog logger; by default `structlog.get_logger()` at the time the sink is made.
     """
 
     def __init__(self, match: str = "", log: Any = None) -> None:
-        self._log = (structlog.get_logger() if log is None else log).bind(
-            **({"match": match} if match else {})
-        )
-        self._match_log = self._log
+        log = structlog.get_logger() if log is None else log
+        self._match_log = self._log = log.bind(**_non_empty(match=match))
         self._debug = _is_debugging(self._log)
         self._warned: Counter[tuple[str, int]] = Counter()
         self._broken = False
@@ -206,11 +175,7 @@ class LogSink:
             self.set_flush: Callable[[Callable[[], None]], None] = _ignore
 
     def __call__(self, event: Event) -> None:
-        """Log one event; after a failure to write, the match goes on without a log.
-
-        Args:
-            event: the next event of the match.
-        """
+        """Log one event; after a failure to write, the match goes on without a log."""
         if type(event) is TurnPlayed and event.verdict == "on time" and not self._debug:
             return
         if not self._broken:
@@ -283,9 +248,8 @@ class LogSink:
             if count > MAX_WARNINGS:
                 self._match_log.warning(f"{what}: in all", seat=seat, count=count)
         log = self._match_log.error if event.reason == "void" else self._match_log.info
-        log(
-            "match ended", reason=event.reason, turns=event.turns, **_non_empty(detail=writable(event.detail))
-        )
+        detail = _non_empty(detail=writable(event.detail))
+        log("match ended", reason=event.reason, turns=event.turns, **detail)
 
 
 def _ignore(_what: object) -> None:

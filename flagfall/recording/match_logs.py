@@ -13,19 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
+from flagfall import events
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import HostFault, UsageError
-from flagfall.events import (
-    SCHEMA,
-    Event,
-    MatchEnded,
-    MatchStarted,
-    SeatDisqualified,
-    TaskEnded,
-    TaskStarted,
-    TurnPlayed,
-    Verdict,
-)
 from flagfall.kernel.dispatcher import Sink
 from flagfall.texts import one_line
 
@@ -65,7 +55,9 @@ class NamedSink:
                 raise UsageError(one_line(f"sink {self.text}: {_shown(error)}")) from error
             if not callable(sink):
                 raise UsageError(f"sink {self.text}: it needs a method __call__(event)")
-        return sink if _has_further_methods(sink) else _Named(self.text, sink)
+        # By these methods the kernel finds a `BatchSink` or a `WritingSink`.
+        has_further_methods = hasattr(sink, "write_batch") or hasattr(sink, "drain")
+        return sink if has_further_methods else _Named(self.text, sink)
 
 
 @attrs.frozen
@@ -82,11 +74,6 @@ class _Named:
             last = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(last.filename).name}, line {last.lineno}"
             raise HostFault(one_line(f"sink {self.text} failed ({where}): {_shown(error)}")) from error
-
-
-def _has_further_methods(sink: Any) -> bool:
-    """Return whether it is a `BatchSink` or a `WritingSink`, which the kernel finds by these methods."""
-    return hasattr(sink, "write_batch") or hasattr(sink, "drain")
 
 
 def _shown(error: Exception) -> str:
@@ -116,8 +103,6 @@ def series_path(path: Path, number: int, count: int) -> Path:
 
     Args:
         path: the name that the user chose; it is unchanged if the series has one match.
-        number: the match's number, from 0.
-        count: the number of matches in the series.
     """
     if count == 1:
         return path
@@ -136,7 +121,6 @@ class LogSettings:
         level: lowest level of the log; `None` for no log.
         fd: descriptor to which entries are appended; -1 without a log.
         lock_fd: descriptor of the lock of `flagfall.recording.log_sink.LineLogger`; -1 without a log.
-        colors: write text for people in colours.
         sinks: names of the user's own sinks.
         needs_own_setup: style or destination were asked for, so a program's own configuration of structlog is
             an error.
@@ -169,12 +153,12 @@ class LogSettings:
             return
         import structlog  # noqa: PLC0415 - takes 40 ms, which commands without a log need not pay
 
-        from flagfall.recording.log_sink import LineLogger, configure_lines  # noqa: PLC0415
+        from flagfall.recording.log_sink import LineLogger, configure  # noqa: PLC0415
 
         for descriptor in self.descriptors:
             os.set_inheritable(descriptor, False)  # a worker's agents must not get them
         logger = LineLogger(self.fd, self.lock_fd)
-        own = configure_lines(self.style, self.level, logger, colors=self.colors)
+        own = configure(self.style, self.level, lambda *_names: logger, colors=self.colors)
         if not own and self.needs_own_setup:
             raise UsageError(
                 "--log-format and --log-file: structlog is configured already, by code that was imported;"
@@ -205,11 +189,7 @@ class MatchLogs:
         return None if self._logger is None else self._logger.failure
 
     def sinks(self, match: str) -> list[Sink]:
-        """Return the sinks of one match; none if nothing was asked for.
-
-        Raises:
-            UsageError: a sink of the user's own cannot be made.
-        """
+        """Return the sinks of one match, if any were asked for; raises as `NamedSink.for_match` does."""
         made = [named.for_match(match) for named in self._named]
         if self.settings.level is not None:
             from flagfall.recording.log_sink import LogSink  # noqa: PLC0415 - see `LogSettings.opened`
@@ -223,10 +203,6 @@ class PlainEvents:
 
     Args:
         sinks: take every event; without any, nothing is made.
-        seed: root seed.
-        scheduler: text of the task scheduler.
-        time_control: text of the time control.
-        now: clock in nanoseconds.
     """
 
     def __init__(
@@ -245,8 +221,8 @@ class PlainEvents:
         self._began_ns = now()
         self._turns = 0
         self._give(
-            MatchStarted,
-            schema=SCHEMA,
+            events.MatchStarted,
+            schema=events.SCHEMA,
             flagfall="",
             tasks=tasks,
             scheduler=scheduler,
@@ -258,32 +234,31 @@ class PlainEvents:
 
     def begin_task(self, task: str, index: int, seed: int) -> None:
         """Pass on the start of a task; the arguments are those of `TaskStarted`."""
-        self._give(TaskStarted, task, index, seed)
+        self._give(events.TaskStarted, task, index, seed)
 
     def turn(
-        self, observation: Any, reward: Any, action: Any, spent_ns: int, verdict: Verdict = "on time"
+        self, observation: Any, reward: Any, action: Any, spent_ns: int, verdict: events.Verdict = "on time"
     ) -> None:
         """Pass on a turn; the arguments are those of `TurnPlayed`."""
-        self._give(TurnPlayed, self._turns, observation, reward, action, spent_ns, 0, verdict)
+        self._give(events.TurnPlayed, self._turns, observation, reward, action, spent_ns, 0, verdict)
         self._turns += 1
 
     def end_task(self, outcome: Outcome) -> None:
         """Pass on the end of a task."""
         values = (outcome.result, outcome.reward, outcome.steps, outcome.ended, outcome.metrics)
-        self._give(TaskEnded, outcome.task, outcome.index, *values)
+        self._give(events.TaskEnded, outcome.task, outcome.index, *values)
 
     def end(self, reason: Literal["finished", "steps", "seats", "stopped"], fault: str = "") -> None:
         """Pass on the end of the match.
 
         Args:
-            reason: see `MatchEnded`.
             fault: the error of the agent that ended it; empty if there was none.
         """
         if fault:
-            self._give(SeatDisqualified, 0, "crashed", fault)
-        self._give(MatchEnded, reason, self._turns)
+            self._give(events.SeatDisqualified, 0, "crashed", fault)
+        self._give(events.MatchEnded, reason, self._turns)
 
-    def _give(self, kind: type[Event], *values: Any, **named: Any) -> None:
+    def _give(self, kind: type[events.Event], *values: Any, **named: Any) -> None:
         if self._sinks:
             event = kind(self._now() - self._began_ns, *values, **named)
             for sink in self._sinks:

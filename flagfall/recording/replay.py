@@ -13,7 +13,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
@@ -32,14 +32,11 @@ from flagfall.events import (
 )
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.kernel.referee.task_rules import TaskRules
-from flagfall.kernel.roles import complete_task
+from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task
 from flagfall.kernel.script import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout, match_script
 from flagfall.recording.actor_replay import ActorReplay
 from flagfall.recording.journal.format import Digest, digest_of, encode
 from flagfall.recording.turn_limits import are_close, are_same, shown
-
-if TYPE_CHECKING:
-    from flagfall.kernel.roles import SchedulerRole, TaskRole
 
 _FIRST_WITH_WITHDRAWN: Final = 3
 """The first schema in which a turn that was withdrawn keeps its number."""
@@ -49,7 +46,6 @@ class Different(Exception):
     """The record and the replay differ.
 
     Attributes:
-        what: the value that differs.
         expected: the value of the replay, as text; empty if there is nothing to compare.
         found: the value in the journal, as text.
         seat: index of the seat that it belongs to; `None` if it belongs to none.
@@ -71,14 +67,11 @@ class Rerun:
     """The replay of one match.
 
     Args:
-        header: the recorded beginning of the match.
         scheduler: its scheduler, newly built; the caller closes it.
 
     Attributes:
         turn: number of turns that were compared so far.
-        tasks: number of tasks that were compared so far.
         rounded: number of values that differ from the recorded ones by the rounding of floats.
-        over: true once the end of the match was compared.
         task: the task that was started last; it stays after its end, until the next one is asked for.
         observation: the newest observation that was compared, as the replay made it.
     """

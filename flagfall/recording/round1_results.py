@@ -8,18 +8,15 @@ rewards of its turns are added up.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, Reward, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.safe_values import safe_repr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 
 # Transcripts: a match of byte tasks as plain records, one for each step.
 #
@@ -97,7 +94,7 @@ def _character(value: Any, event: TurnPlayed, what: str) -> str:
 def _number_at(reward: Reward, place: str) -> float:
     if isinstance(reward, dict):
         raise UsageError(f"{place}: a transcript needs a match with one agent; this reward is for several")
-    return int(reward) if isfinite(reward) and reward == int(reward) else reward
+    return _number(reward)
 
 
 @attrs.define
@@ -106,7 +103,6 @@ class TaskFigures:
 
     Attributes:
         reward: the sum of the rewards it paid, over all seats.
-        trials: the number of times it was started.
     """
 
     name: str
@@ -143,12 +139,8 @@ class Figures:
     def as_text(self) -> str:
         """Return the text of a results file of round 1."""
         average = self.reward / self.time if self.time else 0.0
-        lines = [
-            "* General results",
-            f"Average reward: {average}",
-            f"Total time: {self.time}",
-            f"Total reward: {_number(self.reward)}",
-        ]
+        lines = ["* General results", f"Average reward: {average}"]
+        lines += [f"Total time: {self.time}", f"Total reward: {_number(self.reward)}"]
         by_time = sorted(self.tasks, key=lambda task: task.time)
         by_reward = sorted(self.tasks, key=lambda task: -task.reward)
         by_trials = sorted(self.tasks, key=lambda task: task.trials)
@@ -186,11 +178,7 @@ def _number(reward: float) -> float:
 
 
 class ResultsSink:
-    """Sink that adds up the results of a match, from the match itself or from its journal.
-
-    Attributes:
-        begun: whether an event has been received.
-    """
+    """Sink that adds up the results of a match, from the match itself or from its journal."""
 
     def __init__(self) -> None:
         self.begun: bool = False
@@ -200,11 +188,7 @@ class ResultsSink:
         self._turn: int | None = None
 
     def __call__(self, event: Event) -> None:
-        """Count one event.
-
-        Args:
-            event: the next event of the match.
-        """
+        """Count one event."""
         self.begun = True
         kind = type(event)
         if kind is TurnPlayed:

@@ -8,8 +8,9 @@ time, so besides the columns themselves little memory is needed.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -18,9 +19,6 @@ from flagfall.errors import UsageError
 from flagfall.events import Event, MatchStarted, TaskStarted, TurnPlayed
 from flagfall.recording.journal.format import encode
 from flagfall.recording.journal.reader import JournalError, read_journal
-
-if TYPE_CHECKING:
-    import os
 
 BLOCK_ROWS: Final = 65_536
 """Rows that are collected as Python objects before they become arrays: some 20 MB of plain turns."""
@@ -36,21 +34,8 @@ _NAMES: Final = ("agent", "task", "verdict")
 """Columns of texts that recur; an array has one object for all that are equal."""
 
 COLUMNS: Final = (
-    "turn",
-    "seat",
-    "agent",
-    "task",
-    "index",
-    "at_ns",
-    "spent_ns",
-    "credit_ns",
-    "verdict",
-    "observation",
-    "reward",
-    "action",
-    "answers",
-    "refused",
-    "note",
+    *("turn", "seat", "agent", "task", "index", "at_ns", "spent_ns", "credit_ns", "verdict"),
+    *("observation", "reward", "action", "answers", "refused", "note"),
 )
 """All columns, in their order; `docs/analysis.md` describes them."""
 

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from copy import copy
 from math import isclose
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from flagfall.errors import UsageError
+from flagfall.events import MatchStarted, SeatReady, TurnPlayed
 from flagfall.kernel.channels.arrays import restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS, Budget, TimeControl
-
-if TYPE_CHECKING:
-    from flagfall.events import MatchStarted, SeatReady, TurnPlayed
-
 
 # Comparison of recorded values with those of a replay. Pure.
 #
@@ -120,7 +117,6 @@ class LimitsOfTurns:
 
     Attributes:
         problem: why the time control cannot be read; empty if it can.
-        control: the time control; without limits if it cannot be read.
         flat: the limits of all turns, if they never change; else `None`. No turn need be charged then.
     """
 
@@ -140,31 +136,23 @@ class LimitsOfTurns:
             self.flat = self._of(budget)
 
     def take_start(self, event: SeatReady) -> None:
-        """Charge the start of an agent, which a total counts.
-
-        Args:
-            event: the record of the start; one of a seat that does not exist changes nothing.
-        """
+        """Charge the start of an agent, which a total counts; a seat that does not exist changes nothing."""
         budget = self._budget(event.seat)
         if budget is not None:
             budget.charge("start", max(0, event.spent_ns))
 
     def take_turn(self, event: TurnPlayed) -> TurnLimits:
-        """Return the limits of a turn, and charge it.
+        """Return the limits of a turn, and charge it; none for a seat that was disqualified before.
 
         Args:
             event: the record of the turn; every turn of a seat once, in the order of the journal.
-
-        Returns:
-            Its limits; none for a seat that was disqualified before, or that does not exist.
         """
         return NO_LIMITS if event.verdict == "absent" else self.charge(event.seat, event.spent_ns)
 
     def charge(self, seat: int, spent_ns: int) -> TurnLimits:
         """Return the limits of the next turn of a seat, and charge the time that it took.
 
-        Returns:
-            Its limits; none for a seat that does not exist.
+        There are none for a seat that does not exist.
         """
         if self.flat is not None:
             return self.flat if 0 <= seat < self._seats else NO_LIMITS

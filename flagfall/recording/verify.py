@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
 from flagfall.errors import UsageError
 from flagfall.events import SCHEMA, Event, MatchStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.roles import SchedulerRole
 from flagfall.recording.journal.format import decode_events
 from flagfall.recording.journal.reader import Batch, JournalError, batches, check_schema
 from flagfall.recording.replay import Different, NotRepeatable, Rerun
 from flagfall.texts import counted
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
-
-    from flagfall.kernel.roles import SchedulerRole
 
 _EVENT_PREFIX: Final = b'{"event":'
 """The beginning of every line of a journal; a file without such a line is not one."""
@@ -34,8 +31,6 @@ class Difference:
         line: the number of the line in the file, from 1.
         turn: the turn of that line, or the turn that was due; `None` before the first.
         last_turn: the last turn of the batch if only the batch is known; otherwise the same as `turn`.
-        seat: the seat it concerns; `None` if it concerns no single seat.
-        what: the value that differs, such as `reward`.
         expected: the value of the replay as text; empty if there is none to compare.
         found: the value in the file as text; empty if there is none to compare.
     """
@@ -111,9 +106,6 @@ def verify(
         rebuild: returns a task scheduler with new tasks for the header of the journal.
         watch: called after each batch of lines with the number of turns compared so far.
 
-    Returns:
-        The counts, and the first difference if there is one.
-
     Raises:
         JournalError: the file cannot be read, or was written by a newer flagfall.
         UsageError: `rebuild` raised it, or its scheduler for a task that is due, and the header is as it was
@@ -122,19 +114,17 @@ def verify(
     return _Verifier(Path(path), rebuild, watch).run()
 
 
+@attrs.define(eq=False)
 class _Verifier:
-    def __init__(
-        self, path: Path, rebuild: Callable[[MatchStarted], SchedulerRole], watch: Callable[[int], None]
-    ) -> None:
-        self._path = path
-        self._watch = watch
-        self._rebuild = rebuild
-        self._rerun: Rerun | None = None
-        self._scheduler: SchedulerRole | None = None
-        self._difference: Difference | None = None
-        self._not_repeatable: str | None = None
-        self._seen: int | None = None
-        self._schema = SCHEMA
+    _path: Path
+    _rebuild: Callable[[MatchStarted], SchedulerRole]
+    _watch: Callable[[int], None]
+    _rerun: Rerun | None = None
+    _scheduler: SchedulerRole | None = None
+    _difference: Difference | None = None
+    _not_repeatable: str | None = None
+    _seen: int | None = None
+    _schema: int = SCHEMA
 
     def run(self) -> Verification:
         try:
@@ -149,9 +139,8 @@ class _Verifier:
                 self._rerun.close()
             if self._scheduler is not None:
                 self._scheduler.close()
-        done = (0, 0, 0)
-        if self._rerun is not None:
-            done = (self._rerun.turn, self._rerun.tasks, self._rerun.rounded)
+        rerun = self._rerun
+        done = (0, 0, 0) if rerun is None else (rerun.turn, rerun.tasks, rerun.rounded)
         return Verification(self._path, *done, self._difference, self._not_repeatable)
 
     def _check(self, batch: Batch) -> None:
@@ -175,9 +164,8 @@ class _Verifier:
                 raise JournalError(self._path, 1, None, f"this is not a journal: {error}") from None
             return Difference(line, turn, turn, None, f"not an event: {error}{seal}")
         except Different as found:
-            return Difference(
-                line, turn, turn, found.seat, found.what, found.expected, f"{found.found}{seal}"
-            )
+            values = found.expected, f"{found.found}{seal}"
+            return Difference(line, turn, turn, found.seat, found.what, *values)
         return None
 
     def _take(self, event: Event, line: int, text: bytes, batch: Batch) -> None:

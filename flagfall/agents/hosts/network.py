@@ -29,8 +29,6 @@ from flagfall.kernel.seat import HostSeat
 MAX_UNSOLICITED: Final = 1_000
 """The most messages that answer nothing while one answer is awaited; then the agent is disqualified."""
 
-_NO_TOKEN: Final = JoinPolicy()
-
 
 class NetworkHost(ListeningHost[AgentAdmission]):
     """Waits for an agent to connect, and plays the seat with it.
@@ -38,9 +36,6 @@ class NetworkHost(ListeningHost[AgentAdmission]):
     The port is tried at once, so that a wrong one is reported before anything is played.
 
     Args:
-        scheme: `tcp`, `tls`, `ws` or `wss`.
-        port: the port to bind, 1 to 65535.
-        address: an IP address of this machine, `localhost`, or `*` for all.
         join_policy: which agents may join; beyond this machine that needs a token.
 
     Raises:
@@ -54,13 +49,13 @@ class NetworkHost(ListeningHost[AgentAdmission]):
         scheme: str,
         port: int,
         address: str,
-        join_policy: JoinPolicy = _NO_TOKEN,
+        join_policy: JoinPolicy | None = None,
         name: str | None = None,
     ) -> None:
         if scheme not in NETWORK:
             raise UsageError(f"unknown scheme {scheme!r}{suggest(scheme, NETWORK)}")
         super().__init__(address, port, name or f"{scheme}://{address}:{port}")
-        self._join_policy = join_policy
+        self._join_policy = join_policy = join_policy or JoinPolicy()
         self._context = join_policy.context() if scheme in {"tls", "wss"} else None
         if join_policy.certificate is not None and self._context is None:
             raise UsageError(f"{self.name} is not secured: with a certificate write tls:// or wss://")

@@ -29,7 +29,6 @@ class SubprocessHost:
 
     Args:
         find_code: returns the files and folders that a sandbox shows, besides those of `isolation`.
-        agent: the text of the agent that the program is to load; empty if the program is the agent.
 
     Raises:
         UsageError: a sandbox is asked for that cannot be made here, or could not read the agent.
@@ -59,48 +58,19 @@ class SubprocessHost:
     async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
         try:
-            await play_in_subprocess(
-                self._command, self._isolation, seat, briefing, agent=self._agent, shown=self._shown
-            )
+            await seat.agent.turn()
+            play = partial(self._play, seat, briefing)
+            await run_supervised(self._command, self._isolation, seat, play, shown=self._shown)
+        except trio.EndOfChannel:
+            return
         finally:
             if self._server_uses:
                 await self._server_uses.pop().end()
 
-    async def warm_up(self) -> None:
-        """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.SharingHost`."""
-        use = await prepare_fork_server(self._command, self._isolation)
-        if use is not None:
-            self._server_uses.append(use)
-
-
-async def play_in_subprocess(
-    command: Sequence[str],
-    isolation: Isolation,
-    seat: HostSeat,
-    briefing: Briefing,
-    *,
-    agent: str = "",
-    shown: Sequence[str] = (),
-) -> None:
-    """Play the seat with a program, which is started when the seat has its first turn.
-
-    Args:
-        isolation: how it is isolated.
-        agent: the text of the agent that the program is to load; empty if the program is the agent.
-        shown: files and folders that a sandbox shows it, besides those of `isolation`.
-
-    Raises:
-        AgentFault: the agent broke down.
-        HostFault: the program could not be started.
-        UsageError: a sandbox is asked for, and there can be none.
-    """
-    try:
-        await seat.agent.turn()
-    except trio.EndOfChannel:
-        return
-
-    async def play(supervised: SupervisedProcess, pipe: PipeStream) -> None:
-        channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, agent)
+    async def _play(
+        self, seat: HostSeat, briefing: Briefing, supervised: SupervisedProcess, pipe: PipeStream
+    ) -> None:
+        channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, self._agent)
         await session.start(channel)
         seat.clock.use_arrivals(channel.age_ns)
         if seat.budget.control.clock == "cpu":
@@ -110,21 +80,18 @@ async def play_in_subprocess(
         channel.close()
         await supervised.wait_for_exit(CLOSE_SECONDS)
 
-    await run_supervised(command, isolation, seat, play, shown=shown)
-
-
-# Host of a program in any language, which speaks the agent protocol over its standard input and output.
-#
-# It runs under a supervisor and isolated, as Python agents in processes do
-# (`flagfall.agents.hosts.process`). `docs/protocol.md` describes how to write one.
+    async def warm_up(self) -> None:
+        """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.SharingHost`."""
+        use = await prepare_fork_server(self._command, self._isolation)
+        if use is not None:
+            self._server_uses.append(use)
 
 
 class CommandHost(SubprocessHost):
-    """Runs a program that speaks the agent protocol.
+    """Runs a program in any language that speaks the agent protocol (`docs/protocol.md`) over its pipes.
 
     Args:
         command: the program and its arguments, split as a shell would, without running one.
-        name: for tables and records; by default that of the program.
         isolation: the isolation of the process. In a sandbox it can read the program and the files among its
             arguments, and what `isolation.readable` names.
 
@@ -143,9 +110,6 @@ class CommandHost(SubprocessHost):
 
 class ProcessHost(SubprocessHost):
     """Runs a Python agent in a process.
-
-    Args:
-        spec: the name of a sample, `module:Name` or `file.py:Name`, see `flagfall.agents.spec`.
 
     Raises:
         UsageError: a sandbox is asked for that cannot be made here, or could not read the agent.

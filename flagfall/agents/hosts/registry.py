@@ -40,7 +40,6 @@ class Player:
         host: where it is to run; `None` for where the table says. Agents that connect are remote, also where
             processes are asked for.
         name: for tables and records; `None` for a short form of the text, or the name of the object.
-        isolation: how it is isolated in a process.
         join_policy: the agents that may connect over a network; `None` for any client on this machine.
         learner_command: the program to start as the learner of round 1; `None` to wait for one.
         think_ns: fixed time in nanoseconds that each action takes in the event loop: on the virtual clock
@@ -59,11 +58,7 @@ class Player:
 
     @property
     def spec(self) -> AgentSpec | None:
-        """The parsed text; `None` for an object.
-
-        Raises:
-            UsageError: the text has no known form.
-        """
+        """The parsed text; `None` for an object. Raises `UsageError` for a text of no known form."""
         return AgentSpec.parse(self.agent) if isinstance(self.agent, str) else None
 
     @property
@@ -71,17 +66,12 @@ class Player:
         """The name for tables."""
         if self.name or _is_host(self.agent):
             return self.name or str(self.agent.name)
-        spec = self.spec
-        return (
-            getattr(self.agent, "__name__", None) or type(self.agent).__name__ if spec is None else spec.name
-        )
+        if (spec := self.spec) is not None:
+            return spec.name
+        return getattr(self.agent, "__name__", None) or type(self.agent).__name__
 
     def check(self, named: Named = str, *, virtual: bool = False) -> None:
         """Check that the agent can run as asked, without importing or starting anything.
-
-        Args:
-            named: names the fields in messages.
-            virtual: the match is played on the virtual clock.
 
         Raises:
             UsageError: it cannot.
@@ -106,9 +96,6 @@ class Player:
     def seated(self, *, virtual: bool = False) -> AgentHost:
         """Return a host for the agent.
 
-        Args:
-            virtual: the match is played on the virtual clock.
-
         Raises:
             UsageError: there is no such agent, or it cannot run there.
         """
@@ -119,9 +106,7 @@ class Player:
             isolation = _prepared(load_agent(spec), isolation)  # mistakes are reported before any start
         kind = "task" if virtual and self.host is None else self.host
         entry = self._entry(kind, "clock" if virtual else "host")
-        player = attrs.evolve(
-            self, name=self.label, isolation=isolation, join_policy=self.join_policy or _ANY_CLIENT_HERE
-        )
+        player = attrs.evolve(self, name=self.label, isolation=isolation)
         return entry.make(self.agent if spec is None else spec, player)
 
     @property
@@ -130,15 +115,7 @@ class Player:
         return not _is_host(self.agent) and self._entry(self.host, "host").isolates
 
     def _entry(self, kind: HostKind | None, field: str) -> HostEntry:
-        """Return the row that runs the agent.
-
-        Args:
-            kind: the kind of place; `None` for where the table says.
-            field: the field that asks for it, as the user writes it.
-
-        Raises:
-            UsageError: no row does.
-        """
+        """Return the row that runs the agent; raises `UsageError` if no row does."""
         spec = self.spec
         form = OBJECT if spec is None else spec.scheme
         rows = [entry for entry in HOSTS if entry.can_run(form)]
@@ -166,14 +143,13 @@ class HostEntry:
         kind: where the host runs its agents: how their time is counted, and what a user asks for by name.
         make: makes the host of an agent, which is given as an `AgentSpec` or as an object, with its `Player`.
         default_for: the forms of agents that it runs unless another host is asked for.
-        on_request: further forms of agents that it can run.
         isolates: it applies an `Isolation`.
     """
 
     kind: HostKind
     make: Callable[[Any, Player], AgentHost]
-    default_for: frozenset[str] = attrs.field(default=frozenset(), converter=_frozen)
-    on_request: frozenset[str] = attrs.field(default=frozenset(), converter=_frozen)
+    default_for: frozenset[str] = attrs.field(default=(), converter=_frozen)
+    on_request: frozenset[str] = attrs.field(default=(), converter=_frozen)
     isolates: bool = False
 
     def can_run(self, form: str) -> bool:
@@ -188,8 +164,6 @@ def _refuse_elsewhere(spec: AgentSpec, _player: Player) -> AgentHost:
     )
 
 
-_ANY_CLIENT_HERE: Final = JoinPolicy()
-
 HOSTS: Final[list[HostEntry]] = [
     HostEntry(
         "task",
@@ -198,9 +172,7 @@ HOSTS: Final[list[HostEntry]] = [
         on_request={"python"},
     ),
     HostEntry(
-        "task",
-        lambda spec, player: HumanHost(make_human(spec.target), player.label),
-        default_for={"human"},
+        "task", lambda spec, player: HumanHost(make_human(spec.target), player.label), default_for={"human"}
     ),
     HostEntry(
         "thread",
@@ -223,7 +195,7 @@ HOSTS: Final[list[HostEntry]] = [
     HostEntry(
         "remote",
         lambda spec, player: NetworkHost(
-            spec.scheme, spec.port, spec.target, player.join_policy or _ANY_CLIENT_HERE, player.label
+            spec.scheme, spec.port, spec.target, player.join_policy, player.label
         ),
         default_for=NETWORK,
     ),
@@ -234,7 +206,7 @@ HOSTS: Final[list[HostEntry]] = [
             spec.target,
             player.learner_command,
             player.label,
-            (player.join_policy or _ANY_CLIENT_HERE).token,
+            player.join_policy.token if player.join_policy else "",
         ),
         default_for={"zmq"},
     ),
@@ -261,10 +233,9 @@ def _is_host(agent: Any) -> bool:
 
 
 def _prepared(sample: Any, isolation: Isolation) -> Isolation:
-    """Check that a sample can play on this machine; return the isolation with its environment variables.
+    """Return the isolation of a sample with its environment variables.
 
-    Raises:
-        UsageError: it needs something that is missing here.
+    Raises `UsageError` where the sample needs something that is missing here.
     """
     if hasattr(sample, "check"):
         sample.check()
@@ -278,11 +249,7 @@ def _loaded(agent: Any) -> Any:
 
 
 def _for_trio(agent: Any, player: Player) -> Any:
-    """Return an agent that can run in trio's event loop.
-
-    Raises:
-        UsageError: it is written for asyncio.
-    """
+    """Return an agent that can run in trio's event loop; raises `UsageError` if it is written for asyncio."""
     if getattr(agent, "loop", None) == "asyncio":
         raise UsageError(
             f"{player.label} is written for asyncio (its loop), and the event loop here is trio's: use host"

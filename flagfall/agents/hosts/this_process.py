@@ -65,15 +65,12 @@ def guard(agent: Coroutine[Any, Any, None], seat: HostSeat) -> Generator[Any, An
         if type(trap).__name__ == "PermanentlyDetachCoroutineObject":  # trio would end the task behind us
             raise AgentFault("crashed", "it detached its task from the event loop")
         answer = yield trap
-        ignored += seat.is_closed() and _is_cancelled(answer)
+        is_cancelled = isinstance(answer, outcome.Error) and isinstance(answer.error, trio.Cancelled)
+        ignored += is_cancelled and seat.is_closed()
         # Where it has a nursery, the agent must leave that first: trio ends no task that has one.
         if ignored > MAX_IGNORED_CANCELLATIONS and not current_task().child_nurseries:
             _abandon(agent)
             raise AgentFault("crashed", "it ignored its cancellation")
-
-
-def _is_cancelled(answer: Any) -> bool:
-    return isinstance(answer, outcome.Error) and isinstance(answer.error, trio.Cancelled)
 
 
 def _abandon(agent: Coroutine[Any, Any, None]) -> None:
@@ -202,15 +199,12 @@ class ThreadHost:
         except trio.EndOfChannel:
             return
         ours, theirs = socket.socketpair()
-        channel, session = (
-            ProtocolChannel(FramedStream(PipeStream(ours.detach()))),
-            WireSession(seat, briefing),
-        )
+        channel = ProtocolChannel(FramedStream(PipeStream(ours.detach())))
+        session = WireSession(seat, briefing)
         gone, times = trio.Event(), TurnTimes(seat.now)
         token = trio.lowlevel.current_trio_token()
-        thread = threading.Thread(
-            target=self._serve, args=(theirs, times, token, gone), daemon=True, name=self.name
-        )
+        arguments = theirs, times, token, gone
+        thread = threading.Thread(target=self._serve, args=arguments, daemon=True, name=self.name)
         try:
             _start(thread, theirs)
             await session.start(channel)
@@ -243,9 +237,6 @@ def _start(thread: threading.Thread, theirs: socket.socket) -> None:
 
 class HumanHost(LoopHost):
     """Runs a human player in the event loop.
-
-    Args:
-        human: a player, see `flagfall.agents.human`.
 
     Attributes:
         human: the player; its event `stop` may be set, and its method `notice` is a sink.

@@ -68,11 +68,7 @@ AFTER_DOT_OR_SPACES: Final = PromptPolicy(lambda heard: heard[-1] == _DOT or lis
 
 
 class DialogueQueue:
-    """The last bytes heard, and the typed bytes that are still to be sent.
-
-    Args:
-        policy: when to prompt.
-    """
+    """The last bytes heard, and the typed bytes that are still to be sent."""
 
     def __init__(self, policy: PromptPolicy) -> None:
         self._policy = policy
@@ -86,12 +82,7 @@ class DialogueQueue:
         return len(self._queue)
 
     def hear(self, byte: int, reward: float) -> bool:
-        """Take the byte and the reward of a step, and return whether to prompt for a line now.
-
-        Args:
-            byte: from the teacher, 0 to 255.
-            reward: the reward of the step before.
-        """
+        """Take the byte and the reward of a step, and return whether to prompt for a line now."""
         if reward:
             self._heard.clear()
             self._queue.clear()
@@ -104,14 +95,13 @@ class DialogueQueue:
         return self._policy.asks(self._heard)
 
     def answer(self, line: str, *, asked: bool = True) -> None:
-        """Queue a line.
+        """Queue a line, without its characters beyond U+00FF, which are no bytes.
 
         Args:
-            line: the typed text; an empty one is silence.
             asked: it answers a prompt, so that the policy may wait for another byte before the next one.
         """
         text = re.sub(r"\.+", ".", line) if self._policy.squeezes else line
-        self._queue.extend(as_bytes(text))
+        self._queue.extend(ord(character) for character in text if ord(character) < _BYTE_VALUES)
         self._speaking = asked and self._policy.rests
 
     def say(self) -> int:
@@ -127,8 +117,6 @@ class Tape:
     Attributes:
         heard: the characters of the teacher, as they are shown.
         said: those of the learner; one fewer than in `heard` while a turn is open.
-        marks: the sign of each reward.
-        newest_turn: the index of the newest step.
         last: the newest reward that was not 0.
         missed: turns in which a space was played because the human took too long.
     """
@@ -149,12 +137,7 @@ class Tape:
         return self.newest_turn + (not self._open)
 
     def hear(self, number: int, byte: int, reward: float) -> None:
-        """Add a column for a byte of the teacher; turns without an answer, and turns not seen, have a space.
-
-        Args:
-            byte: the byte of the teacher.
-            reward: that came with it.
-        """
+        """Add a column for a byte of the teacher; turns without an answer or not seen have a space."""
         unseen = number - self.newest_turn - 1
         self.missed += self._open + unseen
         if self._open:
@@ -181,11 +164,8 @@ class Tape:
     def newest(self, columns: int) -> tuple[str, str, str]:
         """Return the last columns, at most `columns` of them, as three lines: heard, said, rewards."""
         start = max(0, len(self.heard) - columns)
-        return (
-            "".join(list(self.heard)[start:]),
-            "".join(list(self.said)[start:]),
-            "".join(list(self.marks)[start:]),
-        )
+        heard, said, marks = ("".join(voice)[start:] for voice in (self.heard, self.said, self.marks))
+        return heard, said, marks
 
     def _column(self, heard: str, mark: str) -> None:
         if len(self.said) == TAPE_STEPS:
@@ -198,11 +178,6 @@ def as_text(byte: int) -> str:
     """Return a byte as one visible character (ISO 8859-1)."""
     character = chr(byte)
     return character if character.isprintable() else UNPRINTABLE
-
-
-def as_bytes(text: str) -> list[int]:
-    """Return the bytes of a typed text, without characters beyond U+00FF, which have none."""
-    return [ord(character) for character in text if ord(character) < _BYTE_VALUES]
 
 
 def mark_of(reward: float) -> str:
@@ -268,12 +243,7 @@ class LineInput:
 
 
 class LineConsole:
-    """A console that shows the tape with each prompt, and nothing in between.
-
-    Args:
-        fd: descriptor where lines are typed; by default the standard input.
-        output: by default the standard output.
-    """
+    """A console that shows the tape with each prompt, and nothing in between."""
 
     step_seconds: Final = 0.0
     asks_anyway: Final = False
@@ -311,9 +281,8 @@ class LineConsole:
 
     def _picture(self) -> str:
         missed, self._missed = self._tape.missed - self._missed, self._tape.missed
-        note = (
-            f"late: a space was played in {missed} {'turn' if missed == 1 else 'turns'}\n" if missed else ""
-        )
+        turns = "turn" if missed == 1 else "turns"
+        note = f"late: a space was played in {missed} {turns}\n" if missed else ""
         return note + picture(self._tape, self._columns())
 
     def _columns(self) -> int:
@@ -329,21 +298,11 @@ class LineConsole:
 
 
 def picture(tape: Tape, columns: int) -> str:
-    """Return the end of the tape as text: a rule, then teacher, learner and rewards, aligned by step.
-
-    Args:
-        columns: width of the terminal, in characters.
-    """
+    """Return the end of the tape as text: a rule, then teacher, learner and rewards, aligned by step."""
     room = columns - _NUMBERS_CHARS
     heard, said, marks = tape.newest(room)
-    lines = [
-        "-" * columns,
-        f"{heard:<{room}} {'reward:':>8}{_number(tape.reward):>8}",
-        f"{said:<{room}} {'time:':>8}{tape.time:>8}",
-        marks.rstrip(),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _number(reward: float) -> str:
-    return f"{reward:g}" if abs(reward) < 1e6 else f"{reward:.3g}"  # noqa: PLR2004 - six figures fit
+    reward = f"{tape.reward:g}" if abs(tape.reward) < 1e6 else f"{tape.reward:.3g}"  # noqa: PLR2004 - six figures fit
+    return (
+        f"{'-' * columns}\n{heard:<{room}} {'reward:':>8}{reward:>8}\n"
+        f"{said:<{room}} {'time:':>8}{tape.time:>8}\n{marks.rstrip()}\n"
+    )

@@ -1,7 +1,6 @@
 """A human at a full screen, drawn with urwid.
 
-urwid draws, and the event loop of the match runs: the screen is drawn when
-something has changed.
+urwid draws, and the event loop of the match runs: the screen is drawn when something has changed.
 """
 
 from __future__ import annotations
@@ -44,12 +43,7 @@ class KeyTaker(Protocol):
 
 @asynccontextmanager
 async def at_screen(screen: Any, taker: KeyTaker) -> AsyncIterator[None]:
-    """Start a screen and read its keys; when the context ends, the terminal is as before.
-
-    Args:
-        screen: a raw screen of urwid, not started yet.
-        taker: receives the keys.
-    """
+    """Start a screen and read its keys; when the context ends, the terminal is as before."""
     screen.set_input_timeouts(max_wait=0, complete_wait=0.02, resize_wait=0)
     with screen.start():
         async with trio.open_nursery() as nursery:
@@ -96,8 +90,8 @@ DRAW_SECONDS: Final = 0.04
 
 MIN_TAPE_COLUMNS: Final = 24
 
-_LABELS: Final = ("teacher", "learner", "reward")
 _LABEL_CHARS: Final = 8
+_LABELS: Final = [f"{name:<{_LABEL_CHARS}}" for name in ("teacher", "learner", "reward")]
 _SYSTEM_ROWS: Final = 4
 _WORLD_GAP: Final = 2
 
@@ -125,7 +119,6 @@ class FullScreenHuman(Human):
     Args:
         world: returns a picture of the world as text, if there is one (`render` of a world); called for
             each frame.
-        options: as for `Human`.
 
     Raises:
         UsageError: the standard input or output is not a terminal.
@@ -233,17 +226,11 @@ class _ScreenConsole:
 
     def draw(self) -> None:
         columns, rows = self._screen.get_cols_rows()
-        footer = urwid.Pile(
-            [urwid.AttrMap(self._edit, None, None), urwid.Text(_keys_line(), wrap="clip")], focus_item=0
-        )
-        frame = urwid.Frame(
-            self._body(columns, rows - 3),
-            header=urwid.AttrMap(urwid.Text(self._status(columns), wrap="clip"), "status"),
-            footer=footer,
-            focus_part="footer",
-        )
-        canvas = frame.render((columns, rows), focus=True)
-        self._screen.draw_screen((columns, rows), canvas)
+        header = urwid.AttrMap(urwid.Text(self._status(columns), wrap="clip"), "status")
+        typing = urwid.AttrMap(self._edit, None, None)
+        footer = urwid.Pile([typing, urwid.Text(_keys_line(), wrap="clip")], focus_item=0)
+        frame = urwid.Frame(self._body(columns, rows - 3), header, footer, focus_part="footer")
+        self._screen.draw_screen((columns, rows), frame.render((columns, rows), focus=True))
         self._drawn_at = time.monotonic()
 
     def _body(self, columns: int, rows: int) -> Any:
@@ -258,11 +245,9 @@ class _ScreenConsole:
 
     def _status(self, columns: int) -> Markup:
         tape = self._tape
-        left = f" flagfall    time {tape.time}    reward {tape.reward:g}"
-        if tape.last:
-            left += f" (last {tape.last:+g})"
-        if tape.missed:
-            left += f"    late {tape.missed}"
+        last = f" (last {tape.last:+g})" if tape.last else ""
+        late = f"    late {tape.missed}" if tape.missed else ""
+        left = f" flagfall    time {tape.time}    reward {tape.reward:g}{last}{late}"
         right = f" {self._asking or self._pace_text()} "
         gap = " " * max(1, columns - len(left) - len(right))
         return [("status", left + gap), ("asked" if self._asking else "status", right)]
@@ -294,15 +279,11 @@ def score(tape: Tape, columns: int, rows: int) -> Score:
         at = f"{start} "
         lines += [
             [("dim", at + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (columns - len(at)))],
-            [("dim", _label(0)), *_teacher(heard, newest=system == newest_system)],
-            [("dim", _label(1)), ("learner", said), ("learner", "_" * (len(heard) > len(said)))],
-            [("dim", _label(2)), *_signs(marks)],
+            [("dim", _LABELS[0]), *_teacher(heard, newest=system == newest_system)],
+            [("dim", _LABELS[1]), ("learner", said), ("learner", "_" * (len(heard) > len(said)))],
+            [("dim", _LABELS[2]), *_signs(marks)],
         ]
     return lines
-
-
-def _label(voice: int) -> str:
-    return f"{_LABELS[voice]:<{_LABEL_CHARS}}"
 
 
 def _teacher(heard: str, *, newest: bool) -> Markup:

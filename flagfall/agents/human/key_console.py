@@ -25,8 +25,6 @@ class Frame:
     Attributes:
         picture: uint8 `[height, width, 3]`, or `None`.
         text: lines below the picture, or instead of one.
-        steps: number of steps so far.
-        reward: sum of the rewards so far.
         last: the newest reward that was not 0.
     """
 

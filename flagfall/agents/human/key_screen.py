@@ -37,23 +37,14 @@ _NAMES: Final = {" ": "Space"}
 
 
 def require_terminal() -> None:
-    """Check that there is a terminal to play at.
-
-    Raises:
-        UsageError: the standard input or output is not a terminal.
-    """
+    """Raise `UsageError` where the standard input or output is not a terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("playing by keys needs a terminal: the standard input or output is not one")
 
 
 @asynccontextmanager
 async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> AsyncIterator[KeyScreen]:
-    """Open the terminal as a `KeyScreen`; when the context ends, the terminal is as before.
-
-    Args:
-        keys: the keys that have an action.
-        speed: initial steps a second, one of `SPEEDS`.
-    """
+    """Open the terminal as a `KeyScreen`; when the context ends, the terminal is as before."""
     screen = urwid.display.raw.Screen(bracketed_paste_mode=False, focus_reporting=False)
     screen.set_terminal_properties(colors=ALL_COLOURS)
     console = KeyScreen(screen, keys, speed)
@@ -62,13 +53,7 @@ async def key_screen(keys: Mapping[str, Any], speed: int = DEFAULT_SPEED) -> Asy
 
 
 class KeyScreen:
-    """A terminal at which a human presses keys, drawn with urwid.
-
-    Args:
-        screen: a raw screen of urwid.
-        keys: the keys that have an action.
-        speed: initial steps a second, one of `SPEEDS`.
-    """
+    """A terminal at which a human presses keys, drawn with urwid."""
 
     def __init__(self, screen: Any, keys: Mapping[str, Any], speed: int) -> None:
         self._screen = screen
@@ -86,7 +71,7 @@ class KeyScreen:
         """
         if SPEEDS[self._speed]:
             await trio.sleep(1 / SPEEDS[self._speed])
-        if SPEEDS[self._speed]:
+        if SPEEDS[self._speed]:  # it may have changed meanwhile
             key = self._waiting[-1] if self._waiting else None
             self._waiting.clear()
             return key
@@ -118,12 +103,9 @@ class KeyScreen:
         """Redraw the screen."""
         columns, rows = self._screen.get_cols_rows()
         lines = self._picture(columns, rows - 2) + self._frame.text.splitlines()
-        body = urwid.Filler(
-            urwid.Pile([urwid.Text(line, wrap="clip") for line in lines or [""]]), valign="top"
-        )
-        screen = urwid.Frame(
-            body, header=urwid.Text(self._status(), wrap="clip"), footer=urwid.Text(self._help(), wrap="clip")
-        )
+        body = urwid.Pile([urwid.Text(line, wrap="clip") for line in lines or [""]])
+        header, footer = (urwid.Text(text, wrap="clip") for text in (self._status(), self._help()))
+        screen = urwid.Frame(urwid.Filler(body, valign="top"), header, footer)
         self._screen.draw_screen((columns, rows), screen.render((columns, rows)))
 
     def _picture(self, columns: int, rows: int) -> list[Any]:
@@ -143,5 +125,4 @@ class KeyScreen:
         return f" flagfall    step {frame.steps}    reward {frame.reward:g}{last}    {pace}"
 
     def _help(self) -> str:
-        playing = " ".join(_NAMES.get(key, key) for key in self._keys)
-        return f" q quit   + - speed   {playing}"
+        return f" q quit   + - speed   {' '.join(_NAMES.get(key, key) for key in self._keys)}"

@@ -23,18 +23,7 @@ from flagfall.errors import AgentFault
 from flagfall.kernel.channels.turn_channel import Envelope
 
 GAME_KEYS: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "left": 1,
-        "right": 2,
-        "up": 3,
-        "down": 4,
-        " ": 5,
-        "a": 1,
-        "d": 2,
-        "w": 3,
-        "s": 4,
-        ".": 0,
-    }
+    {"left": 1, "right": 2, "up": 3, "down": 4, " ": 5, "a": 1, "d": 2, "w": 3, "s": 4, ".": 0}
 )
 """Actions of the keys in VGDL games: arrows or WASD move, the space bar uses, a dot does nothing."""
 
@@ -43,10 +32,6 @@ _PICTURE_DIMENSIONS: Final = 3
 
 class KeyHuman(Human):
     """A human who plays by keys, at a full screen.
-
-    Args:
-        keys: the action of each key.
-        options: as for `Human`.
 
     Raises:
         UsageError: the standard input or output is not a terminal, or urwid is not installed.
@@ -78,9 +63,6 @@ class KeyHuman(Human):
 
     def frame_of(self, observation: Any) -> Frame:
         """Return what to show of an observation.
-
-        Args:
-            observation: an observation of any task.
 
         Raises:
             AgentFault: it has nothing that a human could see, or the task is not played by these keys.
@@ -124,11 +106,7 @@ class KeyHuman(Human):
 
 
 def is_visible(space: Mapping[str, Any]) -> bool:
-    """Return whether observations of a space can be shown: texts, pictures, or mappings with an `image`.
-
-    Args:
-        space: the described observation space (`flagfall.kernel.spaces`).
-    """
+    """Return whether observations of a space can be shown: texts, pictures, or mappings with an `image`."""
     if space.get("type") == "dict":
         space = space["spaces"].get("image", {})
     return space.get("type") == "text" or len(space.get("shape", ())) == _PICTURE_DIMENSIONS
@@ -157,17 +135,7 @@ def frame_of(observation: Any) -> Frame:
     return Frame(picture, "\n".join(rest))
 
 
-_WALKING: Final = {
-    "w": 2,
-    "a": 4,
-    "s": 1,
-    "d": 3,
-    "up": 2,
-    "left": 4,
-    "down": 1,
-    "right": 3,
-    " ": 0,
-}
+_WALKING: Final = {"w": 2, "a": 4, "s": 1, "d": 3, "up": 2, "left": 4, "down": 1, "right": 3, " ": 0}
 
 _SPEAKING: Final = dict(zip("1234567890erty", LANGROOM_WORDS[1:], strict=True))
 """Number keys for the first ten words, as in the public package; letters for the others."""
@@ -194,12 +162,6 @@ class RoomHuman(KeyHuman):
     """A human in LangRoom, at a full screen. The room waits for a key, unless a speed is set.
 
     Below the picture stands the last part of the dialogue, the room's words above the human's.
-
-    Args:
-        options: as for `KeyHuman`.
-
-    Raises:
-        UsageError: the standard input or output is not a terminal, or urwid is not installed.
     """
 
     nothing: ClassVar[Any] = langroom_action()
@@ -214,11 +176,7 @@ class RoomHuman(KeyHuman):
         self._saying = ""
 
     def frame_of(self, observation: Any) -> Frame:
-        """Return the picture and the last part of the dialogue.
-
-        Raises:
-            AgentFault: it is the observation of another task.
-        """
+        """Return the picture and the last part of the dialogue; see `KeyHuman.frame_of`."""
         if not is_langroom(observation):
             raise AgentFault(
                 "crashed", "human-room plays LangRoom only: use human for byte tasks, human-keys for games"

@@ -16,17 +16,7 @@ from typing import Any, ClassVar, Final, Protocol
 import trio
 
 from flagfall.agents.agent import AgentSeat
-from flagfall.agents.human.dialogue import (
-    AFTER_DOT,
-    AFTER_SPACES,
-    EVERY_STEP,
-    QUIT,
-    SKIP,
-    DialogueQueue,
-    LineConsole,
-    PromptPolicy,
-    Tape,
-)
+from flagfall.agents.human import dialogue
 from flagfall.errors import AgentFault
 from flagfall.events import Event, TaskStarted
 from flagfall.kernel.channels.turn_channel import Envelope
@@ -48,21 +38,13 @@ class Console(Protocol):
         """Prompt before every step, whatever the policy."""
 
     async def ask(self, *, wanted: bool) -> str | None:
-        """Wait for a line; `None` at the end of the input. If the call is cancelled, no line was taken.
-
-        Args:
-            wanted: the policy asks for it, and not only `asks_anyway`.
-        """
+        """Wait for a line; `None` at the end of the input. If the call is cancelled, no line was taken."""
 
     def typed(self) -> str | None:
         """Return a line that was typed without a prompt; `None` where there is none."""
 
     def refresh(self, *, skipping: int) -> None:
-        """Show the tape, which has changed.
-
-        Args:
-            skipping: number of steps that are still to be skipped.
-        """
+        """Show the tape, which has changed."""
 
 
 class Human:
@@ -72,13 +54,10 @@ class Human:
         stop: ends the match (`stop.set` of the `trio.Event` given to `play`); called for QUIT and at the
             end of the input. Without it the human leaves the seat instead, which is disqualified as `gone`.
         skip_steps: maximum number of silent steps of SKIP.
-
-    Attributes:
-        stop: as in the arguments; may be set until the match begins.
     """
 
     wants: ClassVar[frozenset[str]] = frozenset({"result"})
-    policy: ClassVar[PromptPolicy]
+    policy: ClassVar[dialogue.PromptPolicy]
 
     def __init__(self, *, stop: Callable[[], object] | None = None, skip_steps: int = SKIP_STEPS) -> None:
         self.stop = stop
@@ -87,18 +66,14 @@ class Human:
 
     def _begin(self) -> None:
         """Reset the state of the match before."""
-        self._dialogue = DialogueQueue(self.policy)
-        self._tape = Tape()
+        self._dialogue = dialogue.DialogueQueue(self.policy)
+        self._tape = dialogue.Tape()
         self._open: int | None = None
         self._wanted = False
         self._skipping = 0
 
-    def open_console(self, tape: Tape) -> AbstractAsyncContextManager[Console]:
-        """Open the terminal; when the context ends, it is as before.
-
-        Args:
-            tape: what to show of the dialogue.
-        """
+    def open_console(self, tape: dialogue.Tape) -> AbstractAsyncContextManager[Console]:
+        """Open the terminal; when the context ends, it is as before."""
         raise NotImplementedError
 
     def notice(self, event: Event) -> None:
@@ -127,13 +102,13 @@ class Human:
                 line = await self._meanwhile(seat, partial(self._console.ask, wanted=self._wanted))
         else:
             if self._console.step_seconds and not self._skipping:
-                await self._meanwhile(seat, self._pace)
+                await self._meanwhile(seat, partial(trio.sleep, self._console.step_seconds))
             line = self._console.typed()
-        if line == QUIT or (asked and line is None):
+        if line == dialogue.QUIT or (asked and line is None):
             return False
         if line is not None:
-            self._skipping = self._skip_steps if line == SKIP else 0
-            self._dialogue.answer("" if line == SKIP else line, asked=asked)
+            self._skipping = self._skip_steps if line == dialogue.SKIP else 0
+            self._dialogue.answer("" if line == dialogue.SKIP else line, asked=asked)
         elif self._skipping:
             self._skipping -= 1
         if self._open is not None:
@@ -168,8 +143,7 @@ class Human:
     async def _meanwhile(self, seat: AgentSeat, wait: Callable[[], Awaitable[str | None]]) -> str | None:
         """Wait for the human, and take the turns that come meanwhile: the turns before them are over.
 
-        Raises:
-            trio.EndOfChannel: the match is over.
+        Raises `trio.EndOfChannel` at the end of the match.
         """
         over = False
 
@@ -182,7 +156,6 @@ class Human:
                 over = True
                 nursery.cancel_scope.cancel()
 
-        line = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(listen)
             line = await wait()
@@ -190,9 +163,6 @@ class Human:
         if over:
             raise trio.EndOfChannel
         return line
-
-    async def _pace(self) -> None:
-        await trio.sleep(self._console.step_seconds)
 
     async def _leave(self, seat: AgentSeat) -> None:
         """Ask for the end of the match and wait for it."""
@@ -205,27 +175,27 @@ class Human:
 class LineHuman(Human):
     """A human at a plain terminal or a pipe."""
 
-    def open_console(self, tape: Tape) -> AbstractAsyncContextManager[Console]:
+    def open_console(self, tape: dialogue.Tape) -> AbstractAsyncContextManager[Console]:
         """Open the standard input and output."""
-        return LineConsole(tape)
+        return dialogue.LineConsole(tape)
 
 
 class ImmediateHuman(LineHuman):
     """A human who is prompted before every step, unless bytes are still queued."""
 
-    policy = EVERY_STEP
+    policy = dialogue.EVERY_STEP
 
 
 class HaltOnDotHuman(LineHuman):
     """A human who is prompted after a dot of the teacher."""
 
-    policy = AFTER_DOT
+    policy = dialogue.AFTER_DOT
 
 
 class HumanAgent(LineHuman):
     """A human who is prompted after two spaces of the teacher."""
 
-    policy = AFTER_SPACES
+    policy = dialogue.AFTER_SPACES
 
 
 def no_virtual_time() -> Any:

@@ -65,7 +65,6 @@ class TurnRule:
 
     Attributes:
         separator: the byte after which the question begins; `None` where nothing marks it.
-        ending: the byte that ends the question.
         length: its length, where no byte ends it.
     """
 
@@ -127,7 +126,6 @@ class Ear:
     """Listener that collects texts and finds their ends.
 
     Attributes:
-        text: bytes of the current text.
         rule: the current rule; `None` while it only listens.
     """
 
@@ -216,14 +214,11 @@ class Ear:
             self._doubt = max(0.0, self._doubt - 0.5)
         elif reward < 0:
             self._doubt += 1
-            if self._doubt >= self._doubt_limit:
-                self._listen_again()
-
-    def _listen_again(self) -> None:
-        self._doubted, self.rule = self.rule, None
-        self._examples.clear()
-        self._fresh = True
-        self._doubt = 0.0
+            if self._doubt >= self._doubt_limit:  # listen again
+                self._doubted, self.rule = self.rule, None
+                self._examples.clear()
+                self._fresh = True
+                self._doubt = 0.0
 
 
 _CLOSE_EVERY: Final = 4
@@ -263,12 +258,7 @@ class LearningAgent:
         self._last: _Round | None = None
 
     def reply(self, byte: int, reward: float) -> int:
-        """Return the next byte; a space is silence.
-
-        Args:
-            byte: the byte of the teacher.
-            reward: the reward of the step before.
-        """
+        """Return the next byte; a space is silence."""
         if self._speaking:
             if byte == SILENCE and not reward:
                 return self._say()

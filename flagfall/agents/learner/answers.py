@@ -66,10 +66,8 @@ def relate(sentence: Sentence) -> Features:
         else:
             particle = word
             particles.add(word)
-    held = {
-        key: (any(part in last for part in some), all(part in last for part in some))
-        for key, some in parts.items()
-    }
+    found = {key: [part in last for part in some] for key, some in parts.items()}
+    held = {key: (any(some), all(some)) for key, some in found.items()}
     every = [part for some in parts.values() for part in some]
     return (frozenset(particles), frozenset(held.items()), _is_made_of(last, every))
 
@@ -150,11 +148,7 @@ _ABOUT: Final = 0.2
 
 
 class Scores:
-    """Recent success of each way, from 0 to 1.
-
-    Args:
-        ways: their names, with their initial scores.
-    """
+    """Recent success of each way, from 0 to 1."""
 
     def __init__(self, ways: dict[str, float]) -> None:
         self.expected = ways
@@ -174,9 +168,7 @@ class Fact:
     """Knowledge about one question.
 
     Attributes:
-        right: the answer that was rewarded.
         feedback: the text after the last wrong answer.
-        wrong: answers that were punished.
     """
 
     right: bytes | None = None
@@ -254,12 +246,7 @@ class Guesses:
         self._failures: Counter[bytes] = Counter()
 
     def guess(self, question: bytes, wrong: set[bytes], taken: set[bytes]) -> bytes:
-        """Return the best guess.
-
-        Args:
-            wrong: known wrong answers to it.
-            taken: right answers to other questions.
-        """
+        """Return the best guess."""
         self._notice(question)
         self._kind = kind = _kind(question)
         scores = self._scores.get(kind)
@@ -305,11 +292,7 @@ def _kind(symbol: bytes) -> str:
 
 
 class Answers:
-    """Answers to questions, learned from rewards and feedback.
-
-    Args:
-        random: for guesses between equals.
-    """
+    """Answers to questions, learned from rewards and feedback."""
 
     def __init__(self, random: Random) -> None:
         self._facts: dict[bytes, Fact] = {}
@@ -320,12 +303,7 @@ class Answers:
         self._guessed = False
 
     def answer(self, question: bytes, closing: bytes) -> bytes:
-        """Return the best answer.
-
-        Args:
-            question: without the byte that ends it.
-            closing: the byte that may have to end the answer.
-        """
+        """Return the best answer."""
         self._guessed = False
         fact = self._facts.get(question)
         if fact is not None:
@@ -344,20 +322,15 @@ class Answers:
         return closing if made is None else made + closing
 
     def judged(self, question: bytes, said: bytes, reward: float, closing: bytes) -> None:
-        """Learn from the reward for an answer.
-
-        Args:
-            question: without the byte that ends it.
-            closing: the byte that may have to end an answer.
-        """
+        """Learn from the reward for an answer."""
         if self._guessed:
             self._guesses.judged(said, reward > 0)
         fact = self._facts.get(question)
         if reward > 0:
             fact = fact or self._remember(question)
-            if fact.feedback and fact.right is None:
-                self._reader.check(fact.feedback, said)
             if fact.right is None:
+                if fact.feedback:
+                    self._reader.check(fact.feedback, said)
                 self._learn(question, said, closing)
             fact.right = said
         elif reward < 0:
@@ -372,13 +345,7 @@ class Answers:
                 self._programs.refute(sentence, said.removesuffix(closing))
 
     def take_feedback(self, question: bytes, feedback: bytes, closing: bytes) -> None:
-        """Learn from the feedback after a wrong answer.
-
-        Args:
-            question: that was answered wrongly.
-            feedback: the text after it.
-            closing: the byte that may have to end an answer.
-        """
+        """Learn from the feedback after a wrong answer."""
         self._reader.heard(feedback)
         fact = self._facts.get(question) or self._remember(question)
         if fact.feedback:

@@ -34,28 +34,19 @@ _ENDED: Final = frozenset("ZX")
 """States of processes that have ended, whether or not their parent has waited for them."""
 
 
-def kill_below(
-    pid: int,
-    group: Path | None = None,
-    seconds: float = supervisor.KILL_SECONDS,
-    is_there: Callable[[], bool] = lambda: True,
-) -> None:
-    """Kill all processes below one until none of them runs; blocks.
+def kill_below(pid: int, group: Path | None = None, *, is_there: Callable[[], bool] = lambda: True) -> None:
+    """Kill all processes below one until none of them runs, for `KILL_SECONDS` at most; blocks.
 
     Args:
         pid: the process; it stays. Orphans must come to it, or they are missed.
-        group: a control group that holds them, where there is one.
-        seconds: how long to try. A process that is left then waits in the system, for a disk perhaps.
         is_there: returns false when the process is gone, so that its pid may be another's.
     """
-    end = time.monotonic() + seconds
+    end = time.monotonic() + supervisor.KILL_SECONDS
     while time.monotonic() < end and is_there():
         if group is not None:
             with suppress(OSError):
                 (group / "cgroup.kill").write_text("1")
-        running = [
-            below for below in supervisor.descendants(pid) if supervisor.status_of(below)[0] not in _ENDED
-        ]
+        running = [one for one in supervisor.descendants(pid) if supervisor.status_of(one)[0] not in _ENDED]
         if not running:
             return
         for below in running:
@@ -121,11 +112,7 @@ NOT_AT_ALL: Final = "advisory"
 
 
 def enforcement_of(kind: IsolationKind) -> Mapping[str, str]:
-    """Return how each limit is enforced here, by the name of the limit.
-
-    Args:
-        kind: the kind of isolation; with `none` there are no limits.
-    """
+    """Return how each limit is enforced here, by the name of the limit."""
     if kind == "none":
         return {}
     at_hand = controllers(os.getpid())
@@ -143,17 +130,10 @@ def enforcement_of(kind: IsolationKind) -> Mapping[str, str]:
 
 
 def advisory_line(isolation: Isolation) -> str:
-    """Return a line on the limits that were asked for and that this kernel does not enforce; else nothing.
-
-    Args:
-        isolation: with the limits.
-    """
+    """Return a line on the limits that were asked for and that this kernel does not enforce; else nothing."""
     usual, limits = Limits(), isolation.limits
     enforced = enforcement_of(isolation.kind)
-    asked = [
-        field.name
-        for field in attrs.fields(Limits)
-        if getattr(limits, field.name) not in {None, getattr(usual, field.name)}
-    ]
+    names = [field.name for field in attrs.fields(Limits)]
+    asked = [name for name in names if getattr(limits, name) not in {None, getattr(usual, name)}]
     weak = [f"{name} ({enforced[name]})" for name in asked if enforced.get(name, BY_KERNEL) != BY_KERNEL]
     return f"limits that the kernel does not enforce here: {', '.join(weak)}" if weak else ""

@@ -18,11 +18,7 @@ ENTRY_BYTES: Final = 1024
 
 
 def size_of(folder: str) -> int:
-    """Return the bytes of the files in a folder and below; an empty file takes some, too.
-
-    Raises:
-        OSError: the folder is too deep to be read.
-    """
+    """Return the bytes of the files in a folder and below; raises `OSError` if it is too deep to be read."""
     total = 0
     above = [folder]
     while above:

@@ -18,7 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, Self
 
+import attrs
 import trio
+from trio.lowlevel import FdStream, wait_readable
 
 from flagfall.agents.process.enforcement import AgentReport
 from flagfall.agents.process.supervisor import status_of
@@ -47,34 +49,22 @@ class ForkServerError(FlagfallError):
     """The fork server started no process; nothing of the request was used."""
 
 
+@attrs.define(eq=False)
 class ForkedProcess:
     """A supervisor that a fork server started, with the part of `trio.Process` that its host uses.
 
     Args:
-        descriptor: a descriptor of the process, closed with `aclose`.
-        stdin: the stream to the agent's standard input.
-        stdout: the stream from its standard output.
-        stderr: the stream from its standard error.
-        report: reports how the agent ended.
+        descriptor: a descriptor of the process, closed with `close`.
     """
 
-    def __init__(
-        self,
-        pid: int,
-        descriptor: int,
-        stdin: trio.lowlevel.FdStream,
-        stdout: trio.lowlevel.FdStream,
-        stderr: trio.lowlevel.FdStream,
-        report: AgentReport,
-    ) -> None:
-        self.pid = pid
-        self.stdin = stdin
-        self.stdout = stdout
-        self.stderr = stderr
-        self._descriptor = descriptor
-        self._report = report
-        self._returncode: int | None = None
-        self._waiting = trio.Lock()
+    pid: int
+    _descriptor: int
+    stdin: FdStream
+    stdout: FdStream
+    stderr: FdStream
+    _report: AgentReport
+    _returncode: int | None = attrs.field(default=None, init=False)
+    _waiting: trio.Lock = attrs.field(factory=trio.Lock, init=False)
 
     @property
     def returncode(self) -> int | None:
@@ -88,7 +78,7 @@ class ForkedProcess:
         """Wait for the end of the supervisor; return the exit code."""
         async with self._waiting:
             while (code := self.returncode) is None:
-                await trio.lowlevel.wait_readable(self._descriptor)
+                await wait_readable(self._descriptor)
         return code
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -134,11 +124,7 @@ class _Server:
         return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the process, if it was not started yet; blocks.
-
-        Raises:
-            OSError: no more processes, descriptors or memory.
-        """
+        """Start the process, if it was not started yet; blocks. Raises `OSError` if resources are short."""
         with self._starting:
             if self._process is None:
                 arguments = [str(self._theirs.fileno()), str(os.getpid())]
@@ -163,14 +149,7 @@ class _Server:
                 self._process.wait()
 
     async def request(self, descriptors: Sequence[int]) -> None:
-        """Request a fork.
-
-        Args:
-            descriptors: those of the new process, see `flagfall.agents.fork_server`.
-
-        Raises:
-            ForkServerError: the server is gone, or its queue stays full.
-        """
+        """Request a fork; raises `ForkServerError` if the server is gone, or its queue stays full."""
         end = trio.current_time() + START_SECONDS
         while True:
             try:
@@ -184,11 +163,7 @@ class _Server:
                 return
 
     async def wait_ready(self) -> None:
-        """Wait until the server has imported everything.
-
-        Raises:
-            ForkServerError: it was stopped or killed, or takes too long.
-        """
+        """Wait until the server has imported everything; raises `ForkServerError` if that fails."""
         end = trio.current_time() + START_SECONDS
         while not self._is_ready:
             with suppress(BlockingIOError):
@@ -201,28 +176,17 @@ class _Server:
             await trio.sleep(RETRY_SECONDS)
 
     async def wait_readable(self, connection: socket.socket) -> None:
-        """Wait for the answer of a process that was requested.
-
-        Args:
-            connection: the host's end of its socket.
-
-        Raises:
-            ForkServerError: the server was stopped or killed, or takes too long.
-        """
+        """Wait for the answer of a process that was requested; raises `ForkServerError` without one."""
         with trio.move_on_after(START_SECONDS):
             while True:
                 with trio.move_on_after(LOOK_SECONDS):
-                    await trio.lowlevel.wait_readable(connection)
+                    await wait_readable(connection)
                     return
                 self.check()
         raise ForkServerError("the fork server does not answer")
 
     def check(self) -> None:
-        """Check that the server can run.
-
-        Raises:
-            ForkServerError: it was stopped or traced, or has ended.
-        """
+        """Check that the server can run; raises `ForkServerError` if it was stopped, traced or ended."""
         if self.pid and status_of(self.pid)[0] in _STOPPED:
             raise ForkServerError("the fork server was stopped or killed")
 
@@ -261,11 +225,7 @@ class ForkServers:
             server.close()
 
     def join(self, environment: Mapping[str, str]) -> ForkServerUse:
-        """Return the use of a server, which is made if there is none for this environment.
-
-        Args:
-            environment: the variables of an agent, without those of its own.
-        """
+        """Return the use of a server, which is made if there is none for this environment."""
         # A copy of this program, by `os.fork`, is another host.
         here = os.stat(".")  # noqa: PTH116 - the folder itself, which may have been removed or made anew
         key = (os.getpid(), here.st_dev, here.st_ino, frozenset(environment.items()))
@@ -279,12 +239,7 @@ class ForkServers:
         return ForkServerUse(self, key, server)
 
     def leave(self, key: object, server: _Server, *, is_broken: bool) -> _Server | None:
-        """End one use of a server; return the server if it must be closed.
-
-        Args:
-            key: the key under which it was found.
-            is_broken: it cannot be used any more.
-        """
+        """End one use of a server; return the server if it must be closed."""
         with self._lock:
             server.users -= 1
             is_listed = self._servers.get(key) is server
@@ -303,11 +258,7 @@ class ForkServerUse:
         self._server: _Server | None = server
 
     async def end(self, *, is_broken: bool = False) -> None:
-        """End the use; the server ends with its last use. Cannot be cancelled.
-
-        Args:
-            is_broken: the server cannot be used any more.
-        """
+        """End the use; the server ends with its last use. Cannot be cancelled."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -324,22 +275,13 @@ class ForkServerUse:
         return server
 
     async def wait_ready(self) -> None:
-        """Wait until the server can fork; it is started if it was not.
-
-        Raises:
-            ForkServerError: it does not come up.
-            OSError: no more processes, descriptors or memory.
-        """
-        server = await self._started_server()
-        await server.wait_ready()
+        """Wait until the server can fork; start it if it was not. Raises as `fork` does."""
+        await (await self._started_server()).wait_ready()
 
     async def fork(
         self, settings: Sequence[str], variables: Mapping[str, str], arguments: Sequence[str]
     ) -> tuple[ForkedProcess, AgentReport]:
         """Fork a supervisor and its agent.
-
-        Args:
-            variables: the agent's own environment variables.
 
         Raises:
             ForkServerError: the server could not do it.
@@ -392,7 +334,7 @@ class _Ends:
     def take(self, pid: int, process: int) -> tuple[ForkedProcess, AgentReport]:
         """Return the process with all that is open; nothing is closed with the context."""
         report = AgentReport(self.connection.detach())
-        stdin, stdout, stderr = map(trio.lowlevel.FdStream, self.ours[:3])
+        stdin, stdout, stderr = map(FdStream, self.ours[:3])
         self.ours.clear()
         return ForkedProcess(pid, process, stdin, stdout, stderr, report), report
 
@@ -405,11 +347,7 @@ class _Ends:
 
 
 def _receive_process(connection: socket.socket) -> tuple[int, int]:
-    """Receive the pid and a descriptor of the process at the other end.
-
-    Raises:
-        ForkServerError: there is none.
-    """
+    """Receive the pid and a descriptor of the process at the other end, or raise `ForkServerError`."""
     try:
         text, descriptors, _, _ = socket.recv_fds(connection, _PID_BYTES, 1)
     except OSError as error:

@@ -82,14 +82,7 @@ def shown_paths(texts: Iterable[str], folder: Path | None = None) -> tuple[str, 
 
 
 def code_of(spec: str) -> tuple[str, ...]:
-    """Return the files and folders with the code of any agent that is started here.
-
-    Args:
-        spec: see `flagfall.agents.spec`.
-
-    Raises:
-        UsageError: the text names no agent, or a program that does not exist.
-    """
+    """Return the files and folders with the code of any agent that is started here; see `code_of_spec`."""
     parsed = AgentSpec.parse(spec)
     if parsed.form.is_command:
         return code_of_command(split_command(parsed.target))
@@ -98,10 +91,6 @@ def code_of(spec: str) -> tuple[str, ...]:
 
 def refuse_private(shown: Iterable[str], private: Path) -> None:
     """Refuse to show agents the records or the plan of their own matches, which have their seeds.
-
-    Args:
-        shown: files and folders that a sandbox is to show.
-        private: a folder, or a file, that no agent may see.
 
     Raises:
         UsageError: one of them is in the private folder or around it.
@@ -123,11 +112,7 @@ def is_copied(path: str) -> bool:
 
 
 def is_public(path: str) -> bool:
-    """Return true if users other than the owner can read a file, or list and enter a folder.
-
-    Args:
-        path: the path of the file or folder.
-    """
+    """Return true if users other than the owner can read a file, or list and enter a folder."""
     mode = os.stat(path).st_mode  # noqa: PTH116 - it takes half the time
     wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
     return mode & wanted == wanted
@@ -146,18 +131,12 @@ def refuse_unreadable(shown: Iterable[str], user: int) -> None:
         if not Path(path).exists() or is_public(path):
             continue
         if not is_copied(path) or Path(path).stat().st_size > MAX_COPIED_BYTES:
-            raise UsageError(
-                f"a sandbox runs as user {user} here, who cannot read {path}:"
-                f" allow it with chmod -R o+rX {path}"
-            )
+            what = f"a sandbox runs as user {user} here, who cannot read {path}"
+            raise UsageError(f"{what}: allow it with chmod -R o+rX {path}")
 
 
 def show_hint(output: str, shown: Sequence[str]) -> str:
-    """Return one line on what to show, where an agent looked for a file that only its sandbox lacks.
-
-    Args:
-        output: the end of what the agent wrote to its standard error.
-    """
+    """Return one line on what to show, where an agent looked for a file that only its sandbox lacks."""
     for pattern in _HINTS:
         for name in reversed(pattern.findall(output)):
             if found := _find_beside(name, shown):
@@ -197,16 +176,12 @@ _PASSED: Final = frozenset(
 
 _OF_FOLDER: Final = ("TMPDIR", "TMP", "TEMP")
 
-_PASSED_ENDS: Final = ("_NUM_THREADS",)
-_PASSED_STARTS: Final = ("LC_",)
-
 
 @attrs.frozen
 class Isolation:
     """The isolation of a process.
 
     Attributes:
-        kind: `none`, `process` or `sandbox`, see above.
         limits: the limits of its resources; by default `Limits()`, and none with `none`.
         env: variables of the host's environment that it gets besides the default ones.
         readable: absolute paths of files and folders that it can read in a sandbox, besides its own code.
@@ -250,8 +225,6 @@ class Isolation:
         """Return an isolation from the options of a command line or a plan; `None` is the default.
 
         Args:
-            kind: `none`, `process` or `sandbox`.
-            limits: text form of `Limits`.
             show: files and folders that the agent can read in a sandbox besides its own code.
             folder: where relative paths begin; by default the working directory.
 
@@ -273,22 +246,19 @@ class Isolation:
         """
         if self.kind == "none":
             return os.environ
-        passed = {name: value for name, value in os.environ.items() if self._passes(name)}
+        wanted = _PASSED.union(self.env)
+        passed = {
+            name: value
+            for name, value in os.environ.items()
+            if name in wanted or name.startswith("LC_") or name.endswith("_NUM_THREADS")
+        }
         return {**passed, **self.own_variables(folder)}
 
     def own_variables(self, folder: str) -> Mapping[str, str]:
-        """Return the environment variables that no other agent has: those that name its folder.
-
-        Args:
-            folder: as for `environment`.
-        """
+        """Return the environment variables that no other agent has: those that name its folder."""
         if self.kind == "none":
             return {}
         return dict.fromkeys((*_OF_FOLDER, *(("HOME",) if self.kind == "sandbox" else ())), folder)
-
-    def _passes(self, name: str) -> bool:
-        default = name in _PASSED or name.startswith(_PASSED_STARTS) or name.endswith(_PASSED_ENDS)
-        return default or name in self.env
 
 
 def _cores() -> set[int]:

@@ -49,11 +49,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """Return the text of a size, in the largest unit of which it is a whole number.
-
-    Args:
-        size: in bytes.
-    """
+    """Return the text of a size in bytes, in the largest unit of which it is a whole number."""
     fitting = [unit for unit, scale in UNITS.items() if size and size % scale == 0]
     unit = max(fitting, key=lambda unit: UNITS[unit], default="B")
     return f"{size // UNITS[unit]}{unit}"
@@ -125,15 +121,10 @@ class Limits:
             raise UsageError(f"limits: cpu is {format_duration(self.cpu)}: write whole seconds")
 
     def __str__(self) -> str:
-        return " ".join(self._words()) or "default"
-
-    def _words(self) -> list[str]:
-        changed = {
-            field.name: value
-            for field in attrs.fields(Limits)
-            if (value := getattr(self, field.name)) != field.default
-        }
-        return [f"{n}={'none' if v is None else _FIELDS[n][1](v)}" for n, v in changed.items()]
+        values = {field: getattr(self, field.name) for field in attrs.fields(Limits)}
+        changed = {field.name: value for field, value in values.items() if value != field.default}
+        words = (f"{n}={'none' if v is None else _FIELDS[n][1](v)}" for n, v in changed.items())
+        return " ".join(words) or "default"
 
     @classmethod
     def parse(cls, text: str) -> Limits:
@@ -192,14 +183,7 @@ _numbers: Final = itertools.count()
 
 
 def make_group(limits: Limits) -> Path | None:
-    """Create a group with limits; `rmdir` removes an empty one.
-
-    Args:
-        limits: the limits of memory and processes; the others are not enforced by groups.
-
-    Returns:
-        The folder of the group, or `None` if none can be created here.
-    """
+    """Create a group with the limits of memory and processes; `None` if none can be created here."""
     parent = _parent(os.getpid())
     if parent is None:
         return None
@@ -208,11 +192,9 @@ def make_group(limits: Limits) -> Path | None:
         group.mkdir()
     except OSError:
         return None
-    for file, limit in (
-        ("memory.max", limits.memory),
-        ("memory.swap.max", None if limits.memory is None else 0),
-        ("pids.max", limits.processes),
-    ):
+    swap = None if limits.memory is None else 0
+    files = {"memory.max": limits.memory, "memory.swap.max": swap, "pids.max": limits.processes}
+    for file, limit in files.items():
         if limit is not None:
             with suppress(OSError):  # the controller is not delegated
                 (group / file).write_text(str(limit))
@@ -220,12 +202,7 @@ def make_group(limits: Limits) -> Path | None:
 
 
 def has_controller(group: Path | None, name: str) -> bool:
-    """Return true if a group has a controller, so that the kernel enforces its limit.
-
-    Args:
-        group: its folder; `None` for no group.
-        name: the name of the controller, such as `memory`.
-    """
+    """Return true if a group has a controller, so that the kernel enforces its limit."""
     return group is not None and (group / f"{name}.max").exists()
 
 

@@ -44,22 +44,9 @@ _RESERVED: Final = Path("/run/flagfall-users")
 """Folder of root alone, with a file for each user of the range; locked while an agent is that user."""
 
 _SYSTEM: Final = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc/alternatives",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/mime.types",
-    "/etc/nix",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/nix/store",
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"),
+    *("/etc/mime.types", "/etc/nix", "/etc/ssl/certs", "/etc/ssl/openssl.cnf"),
 )
 """Files that programs of the system need; none of them is secret."""
 
@@ -75,13 +62,7 @@ _COVERED: Final = (
 """Files and folders of `/proc` that an agent does not see: those that runc hides or protects, and others
 that tell of the machine. The rest is read-only."""
 
-_NAMESPACES: Final = (
-    "--unshare-ipc",
-    "--unshare-pid",
-    "--unshare-net",
-    "--unshare-uts",
-    "--unshare-cgroup-try",
-)
+_NAMESPACES: Final = tuple(f"--unshare-{name}" for name in ("ipc", "pid", "net", "uts", "cgroup-try"))
 _ENDS: Final = ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
 _BECOMES: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 """The capabilities that are needed to become another user; dropped when that is done."""
@@ -99,7 +80,6 @@ class Sandboxed:
     """A command as it runs in a sandbox.
 
     Attributes:
-        descriptors: open files that it must inherit.
         user: the user that it becomes in the sandbox, where it is root at first; 0 where it stays the same.
         lock: open file that keeps other agents of this machine from becoming that user; -1 for none.
     """
@@ -136,9 +116,8 @@ def _reserve_user() -> tuple[int, int]:
         _RESERVED.mkdir(mode=0o700, exist_ok=True)
         for _ in USERS:
             user = USERS[next(_numbers) % len(USERS)]
-            lock = os.open(
-                _RESERVED / str(user), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            lock = os.open(_RESERVED / str(user), flags, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -217,7 +196,7 @@ def check_sandbox() -> None:
 def _advice(problem: str) -> str:
     if "ermission denied" in problem and os.geteuid() == 0:
         return "agents of root run as another user: allow it to read Python and flagfall (chmod -R o+rX)"
-    if "reuid" in problem or "setresuid" in problem or "setgroups" in problem:
+    if any(call in problem for call in ("reuid", "setresuid", "setgroups")):
         return "root in this container cannot become another user: run flagfall as a plain user"
     return "where user namespaces are forbidden (in most containers), take isolation process"
 
@@ -242,9 +221,8 @@ def _wrapped(command: Sequence[str], shown: Iterable[str], limits: Limits) -> Sa
         words += _folders({Path.cwd()}.union(*(Path(path).parents for path in visible)))
         for path in visible:
             words += _bound(path, opened, readable_by_all=bool(user))
-        opened.append(
-            _memory_file(compile_filter(cores=bool(limits.cores), shared_memory=bool(limits.memory)))
-        )
+        denied = compile_filter(cores=bool(limits.cores), shared_memory=bool(limits.memory))
+        opened.append(_memory_file(denied))
     except BaseException:
         failed = Sandboxed([], tuple(opened), user, lock)
         failed.close()

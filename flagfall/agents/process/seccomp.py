@@ -82,6 +82,8 @@ _NOTHING_DONE: Final = 0
 
 _Instruction: TypeAlias = tuple[int, int, int, int]
 
+_ALLOWED: Final = (_RETURN, 0, 0, _ALLOW)
+
 
 def is_supported(machine: str | None = None) -> bool:
     """Return whether there are filters for a machine, as `platform.machine` names it; by default this one."""
@@ -94,8 +96,6 @@ def compile_filter(
     """Compile a filter: an array of the kernel's `struct sock_filter`, as `bwrap --seccomp` takes it.
 
     Args:
-        sandbox: deny what no agent in a sandbox needs.
-        cores: deny changing the processor cores on which a process may run.
         shared_memory: deny memory that its process need not map, so that it counts nowhere: `memfd_create`,
             and System V's shared memory, semaphores and messages. In a sandbox sockets keep the default
             size of their buffers.
@@ -119,7 +119,7 @@ def compile_filter(
     for name, rule in _rules(numbers, sandbox=sandbox, cores=cores, shared_memory=shared_memory):
         if numbers[name].isdecimal():
             program += [(_JUMP_EQUAL, 0, len(rule), int(numbers[name])), *rule]
-    program.append(_allow())
+    program.append(_ALLOWED)
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
@@ -142,26 +142,23 @@ def _rules(
     if not sandbox:
         return
     if shared_memory:
-        sizes = _none_of(2, _BUFFER_SIZES, _NOTHING_DONE)
-        yield "setsockopt", [_argument(1), (_JUMP_EQUAL, 0, len(sizes), _SOL_SOCKET), *sizes, _allow()]
+        sizes = _decide(2, _BUFFER_SIZES, _fail(_NOTHING_DONE), _ALLOWED)
+        yield "setsockopt", [_argument(1), (_JUMP_EQUAL, 0, len(sizes), _SOL_SOCKET), *sizes, _ALLOWED]
     for name in sorted(set(names) - _CONDITIONAL):
         yield name, [_fail(errno.EPERM)]
     yield "clone3", [_fail(errno.ENOSYS)]  # its flags are in memory, where no filter looks; libc has `clone`
-    yield "clone", [_argument(0), (_JUMP_BITS, 0, 1, _NAMESPACE_FLAGS), _fail(errno.EPERM), _allow()]
-    yield "socket", _only(0, _FAMILIES, errno.EAFNOSUPPORT)
-    yield "socketpair", _only(0, _FAMILIES, errno.EAFNOSUPPORT)
-    yield "personality", _only(0, _PERSONALITIES, errno.EPERM)
-    yield "fcntl", _none_of(1, _LEASES, errno.EPERM)
-    yield "ioctl", _none_of(1, (_TIOCSTI, _TIOCLINUX), errno.EPERM)
-    yield "prctl", _none_of(0, (_PR_SET_DUMPABLE,), errno.EPERM)  # or its memory could not be looked at
+    yield "clone", [_argument(0), (_JUMP_BITS, 0, 1, _NAMESPACE_FLAGS), _fail(errno.EPERM), _ALLOWED]
+    yield "socket", _decide(0, _FAMILIES, _ALLOWED, _fail(errno.EAFNOSUPPORT))
+    yield "socketpair", _decide(0, _FAMILIES, _ALLOWED, _fail(errno.EAFNOSUPPORT))
+    denied = _fail(errno.EPERM)
+    yield "personality", _decide(0, _PERSONALITIES, _ALLOWED, denied)
+    yield "fcntl", _decide(1, _LEASES, denied, _ALLOWED)
+    yield "ioctl", _decide(1, (_TIOCSTI, _TIOCLINUX), denied, _ALLOWED)
+    yield "prctl", _decide(0, (_PR_SET_DUMPABLE,), denied, _ALLOWED)  # or its memory could not be looked at
 
 
 def _fail(number: int) -> _Instruction:
     return (_RETURN, 0, 0, _FAIL | number)
-
-
-def _allow() -> _Instruction:
-    return (_RETURN, 0, 0, _ALLOW)
 
 
 def _argument(place: int) -> _Instruction:
@@ -169,11 +166,9 @@ def _argument(place: int) -> _Instruction:
     return (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * place)
 
 
-def _only(place: int, values: tuple[int, ...], error: int) -> list[_Instruction]:
+def _decide(
+    place: int, values: tuple[int, ...], listed: _Instruction, other: _Instruction
+) -> list[_Instruction]:
+    """Return the instructions that end with one where an argument is among some values, else with another."""
     tests = [(_JUMP_EQUAL, len(values) - number, 0, value) for number, value in enumerate(values)]
-    return [_argument(place), *tests, _fail(error), _allow()]
-
-
-def _none_of(place: int, values: tuple[int, ...], error: int) -> list[_Instruction]:
-    tests = [(_JUMP_EQUAL, len(values) - number, 0, value) for number, value in enumerate(values)]
-    return [_argument(place), *tests, _allow(), _fail(error)]
+    return [_argument(place), *tests, other, listed]

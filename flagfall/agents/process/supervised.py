@@ -14,18 +14,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import trio
 
-from flagfall.agents.process import supervisor
+from flagfall.agents.process import forking, supervisor
 from flagfall.agents.process.enforcement import AgentReport, kill_below
 from flagfall.agents.process.folders import remove_folder
-from flagfall.agents.process.forking import (
-    FORK_SERVERS,
-    WORKER,
-    ForkedProcess,
-    ForkServerError,
-    ForkServerUse,
-)
 from flagfall.agents.process.isolation import Isolation, show_hint
 from flagfall.agents.process.limits import Limits, has_controller, make_group, usage_clock
 from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
@@ -81,22 +75,22 @@ async def open_supervised(
     Args:
         shown: files and folders that it can read in a sandbox besides the system, this Python and
             `isolation.readable`.
-        stdin: as for `subprocess.Popen`.
-        stdout: as for `subprocess.Popen`.
+        stdin: as for `subprocess.Popen`, and `stdout` too.
 
     Raises:
         UsageError: a sandbox is asked for, and there can be none; or this is not Linux.
         HostFault: no more processes, descriptors, memory or room for a folder. No agent is disqualified for
             that.
     """
-    _need_linux()
+    if not sys.platform.startswith("linux"):
+        raise UsageError("agents in processes need Linux; take host task or thread")
     group = None if isolation.kind == "none" else make_group(isolation.limits)
     folder = ""
     try:
         if isolation.kind == "process":
             folder = tempfile.mkdtemp(prefix="flagfall-")
         if stdin == stdout == subprocess.PIPE and _can_be_forked(command, isolation):
-            forked = await _fork(command[len(WORKER) :], isolation, folder, group)
+            forked = await _fork(command[len(forking.WORKER) :], isolation, folder, group)
             if forked is not None:
                 return forked
         return await _execute(command, isolation, folder, group, shown, stdin, stdout)
@@ -114,10 +108,11 @@ def _can_be_forked(command: Sequence[str], isolation: Isolation) -> bool:
     """
     limits = isolation.limits
     is_limited = limits.memory is not None or limits.address_space is not None or limits.cores is not None
-    return isolation.kind != "sandbox" and not is_limited and tuple(command[: len(WORKER)]) == WORKER
+    is_worker = tuple(command[: len(forking.WORKER)]) == forking.WORKER
+    return isolation.kind != "sandbox" and not is_limited and is_worker
 
 
-async def prepare_fork_server(command: Sequence[str], isolation: Isolation) -> ForkServerUse | None:
+async def prepare_fork_server(command: Sequence[str], isolation: Isolation) -> forking.ForkServerUse | None:
     """Return the use of a fork server that is ready; `None` where a program is not started by one."""
     if not _can_be_forked(command, isolation):
         return None
@@ -126,16 +121,16 @@ async def prepare_fork_server(command: Sequence[str], isolation: Isolation) -> F
         await use.wait_ready()
     except BaseException as error:
         # A match that is cancelled meanwhile leaves the server to the others.
-        await use.end(is_broken=isinstance(error, ForkServerError))
-        if isinstance(error, ForkServerError | OSError):
+        await use.end(is_broken=isinstance(error, forking.ForkServerError))
+        if isinstance(error, forking.ForkServerError | OSError):
             return None
         raise
     return use
 
 
-def _join_fork_server(isolation: Isolation, variables: Mapping[str, str]) -> ForkServerUse:
+def _join_fork_server(isolation: Isolation, variables: Mapping[str, str]) -> forking.ForkServerUse:
     common = {name: value for name, value in isolation.environment("").items() if name not in variables}
-    return FORK_SERVERS.join(common)
+    return forking.FORK_SERVERS.join(common)
 
 
 async def _fork(
@@ -148,8 +143,8 @@ async def _fork(
         settings = _settings(isolation.limits, folder, group, None)
         process, report = await use.fork(settings, variables, arguments)
     except BaseException as error:
-        await use.end(is_broken=isinstance(error, ForkServerError))
-        if isinstance(error, ForkServerError):
+        await use.end(is_broken=isinstance(error, forking.ForkServerError))
+        if isinstance(error, forking.ForkServerError):
             return None
         raise
     return SupervisedProcess(process, folder, group, report, use=use)
@@ -165,15 +160,20 @@ async def _execute(
     stdout: int,
 ) -> SupervisedProcess:
     """Start a program; the arguments are those of `open_supervised`, the private folder and the group."""
-    words, sandbox = [*command], None
-    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    report = AgentReport(reading)
-    answers, output = -1, stdout
-    try:
+    words, sandbox, answers, output = [*command], None, -1, stdout
+    with ExitStack() as afterwards, ExitStack() as on_failure:
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        afterwards.callback(os.close, writing)
+        report = AgentReport(reading)
+        on_failure.callback(report.close)
         if stdout == subprocess.PIPE:
             answers, output = open_stamped_pipe()
+            afterwards.callback(os.close, output)
+            on_failure.callback(os.close, answers)
         if isolation.kind == "sandbox":
             sandbox = sandboxed(words, [*shown, *isolation.readable], isolation.limits)
+            afterwards.callback(sandbox.close)
+            on_failure.callback(sandbox.release)
             words = sandbox.words
         settings = [*_settings(isolation.limits, folder, group, sandbox), f"report={writing}"]
         process = await trio.lowlevel.open_process(
@@ -187,19 +187,7 @@ async def _execute(
         )
         if answers >= 0:
             process.stdout = trio.lowlevel.FdStream(answers)
-    except BaseException:
-        report.close()
-        if answers >= 0:
-            os.close(answers)
-        if sandbox:
-            sandbox.release()
-        raise
-    finally:
-        os.close(writing)
-        if answers >= 0:
-            os.close(output)
-        if sandbox:
-            sandbox.close()
+        on_failure.pop_all()
     return SupervisedProcess(process, folder, group, report, shown, sandbox)
 
 
@@ -211,18 +199,13 @@ async def run_supervised(
     *,
     shown: Sequence[str] = (),
 ) -> None:
-    """Start a program, play with it, and end it with all that it started.
+    """Start a program, play with it, and end it with all that it started; raises as `supervise` does.
 
     Args:
-        command: as for `open_supervised`.
-        isolation: as for `open_supervised`.
-        seat: the seat of the agent; receives the end of its standard error.
         play: plays the match; called with the process, and its standard input and output as one stream.
-        shown: as for `open_supervised`.
 
     Raises:
-        AgentFault: as `play` raised it, with the end of what the program wrote to its standard error.
-        HostFault: as `play` raised it; or the program could not be started.
+        HostFault: the program could not be started.
         UsageError: a sandbox is asked for, and there can be none.
     """
     supervised = await open_supervised(command, isolation, shown=shown)
@@ -240,13 +223,10 @@ async def supervise(
 ) -> None:
     """Play with a program that was started, and end it afterwards with all that it started.
 
-    Args:
-        seat: its seat; receives the end of its standard error.
-        play: plays the match; called with a stack for what is to be closed before the program is ended.
+    Faults are raised as `play` raised them; an `AgentFault` with what the program wrote last.
 
-    Raises:
-        AgentFault: as `play` raised it, with what the program wrote last.
-        HostFault: as `play` raised it.
+    Args:
+        play: plays the match; called with a stack for what is to be closed before the program is ended.
     """
     fault: AgentFault | HostFault | None = None
     try:
@@ -268,11 +248,6 @@ async def supervise(
         raise supervised.with_stderr_tail(fault) from fault
     if fault is not None:
         raise fault
-
-
-def _need_linux() -> None:
-    if not sys.platform.startswith("linux"):
-        raise UsageError("agents in processes need Linux; take host task or thread")
 
 
 def _settings(limits: Limits, folder: str, group: Path | None, sandbox: Sandboxed | None) -> list[str]:
@@ -302,7 +277,7 @@ def _filter(limits: Limits) -> bytes:
 
 
 def _is_left(folder: str, group: Path | None) -> bool:
-    return bool(folder and Path(folder).exists()) or (group is not None and group.exists())
+    return any(path and Path(path).exists() for path in (folder, group))
 
 
 def _remove(folder: str, group: Path | None) -> None:
@@ -316,37 +291,23 @@ def _remove(folder: str, group: Path | None) -> None:
         time.sleep(_AGAIN_SECONDS)
 
 
+@attrs.define(eq=False)
 class SupervisedProcess:
     """A program that runs under a supervisor.
 
     Args:
         process: the supervisor; it ends when the program has ended, and with the same status.
         folder: the private folder; empty if it has none.
-        group: the control group, if it has one.
-        report: reports which process the supervisor started.
-        shown: the files of its own code.
-        sandbox: its sandbox, if it has one.
-        use: its use of a fork server, if one started it.
     """
 
-    def __init__(
-        self,
-        process: trio.Process | ForkedProcess,
-        folder: str,
-        group: Path | None,
-        report: AgentReport,
-        shown: Sequence[str] = (),
-        sandbox: Sandboxed | None = None,
-        use: ForkServerUse | None = None,
-    ) -> None:
-        self.process = process
-        self._use = use
-        self._folder = folder
-        self._group = group
-        self._report = report
-        self._shown = shown
-        self._sandbox = sandbox
-        self._tail = bytearray()
+    process: trio.Process | forking.ForkedProcess
+    _folder: str
+    _group: Path | None
+    _report: AgentReport
+    _shown: Sequence[str] = ()
+    _sandbox: Sandboxed | None = None
+    _use: forking.ForkServerUse | None = None
+    _tail: bytearray = attrs.field(factory=bytearray, init=False)
 
     def take_pipe(self) -> PipeStream:
         """Return its standard input and output as one stream; the streams of `process` are closed."""
@@ -386,18 +347,13 @@ class SupervisedProcess:
 
         Without a control group, processes that start and end between two readings are not counted.
         """
-        if (
-            self._group is not None and (self._group / "cgroup.procs").read_text()
-        ):  # the agent could move there
-            return usage_clock(self._group)
+        group = self._group
+        if group is not None and (group / "cgroup.procs").read_text():  # the agent could move there
+            return usage_clock(group)
         return _family_clock(self.process.pid)
 
     async def wait_for_exit(self, seconds: float) -> bool:
-        """Wait for its end; return true if it has ended.
-
-        Args:
-            seconds: the longest time to wait.
-        """
+        """Wait for its end; return true if it has ended."""
         with trio.move_on_after(seconds):
             await self.process.wait()
         return self.process.returncode is not None
@@ -418,7 +374,7 @@ class SupervisedProcess:
                 self._report.close()
                 if self._sandbox is not None:
                     self._sandbox.release()
-                if isinstance(process, ForkedProcess):
+                if isinstance(process, forking.ForkedProcess):
                     process.close()
                 if self._use is not None:
                     await self._use.end()
@@ -432,7 +388,7 @@ class SupervisedProcess:
 
     def _kill_below(self) -> None:
         process = self.process
-        if isinstance(process, ForkedProcess):
+        if isinstance(process, forking.ForkedProcess):
             kill_below(process.pid, self._group, is_there=lambda: not process.has_ended())
         else:  # its pid is kept until it is waited for
             kill_below(process.pid, self._group)
@@ -471,14 +427,10 @@ class SupervisedProcess:
         return AgentFault(fault.reason, "\n".join(filter(None, lines)))
 
     def hint(self, detail: str = "") -> str:
-        """Return a line on what its sandbox should show, if a file was missing there; else nothing.
-
-        Args:
-            detail: the detail of the fault, besides what it wrote to its standard error.
-        """
-        return (
-            show_hint(f"{self.stderr_tail}\n{detail}", self._shown) if self._sandbox and self._shown else ""
-        )
+        """Return a line on what its sandbox should show, if a file was missing there; else nothing."""
+        if not (self._sandbox and self._shown):
+            return ""
+        return show_hint(f"{self.stderr_tail}\n{detail}", self._shown)
 
 
 def _family_clock(pid: int) -> NowNs:

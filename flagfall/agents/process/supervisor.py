@@ -92,11 +92,7 @@ def threads_of(pid: int) -> list[str]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes below one, zombies too; some may be missed that are started meanwhile.
-
-    Args:
-        pid: the pid of the process above them.
-    """
+    """Return the processes below one, zombies too; some may be missed that are started meanwhile."""
     found: list[int] = []
     above = [pid]
     while above:
@@ -119,19 +115,9 @@ def status_of(pid: int) -> tuple[str, str]:
 
 
 def pause_after_look(took: float, *, counts_memory: bool) -> float:
-    """Return the seconds until the next look at what an agent uses.
-
-    Args:
-        took: seconds that the last one took.
-        counts_memory: memory is among what is looked at.
-    """
+    """Return the seconds until the next look at what an agent uses, after one that took so many."""
     seconds = max(LOOK_SECONDS, took * _LOOK_SHARE)
     return min(seconds, MEMORY_SECONDS) if counts_memory else seconds
-
-
-def _kill(pid: int, number: int) -> None:
-    with suppress(OSError):
-        os.kill(pid, number)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -144,19 +130,18 @@ def keep_secret() -> None:
 
 
 class Settings:
-    """The settings on the command line, written by the host.
+    """The settings on the command line, written by the host; 0, or nothing, is none.
 
     Attributes:
-        folder: private to the agent; removed at the end.
         cgroup: a control group to put the agent in; removed at the end.
         limits: pairs of a resource and its limit for each process.
-        cores: the processor cores on which it may run; empty for all.
-        processes: the limit of processes and threads; 0 for none.
-        disk: the limit of bytes in the folder; 0 for none.
-        owner: the user that the command becomes; 0 if it stays the same.
-        memory: the limit of bytes of memory of all processes together; 0 for none.
+        processes: the limit of processes and threads, all together.
+        cores: the processor cores on which it may run.
+        disk: the limit of bytes in the folder.
+        owner: the user that the command becomes.
+        memory: the limit of bytes of memory of all processes together.
         memory_files: memory file systems of the agent's own that count as memory.
-        filter: a filter of system calls, as `struct sock_filter` in hexadecimal digits; empty for none.
+        filter: a filter of system calls, as `struct sock_filter`.
         report: a descriptor for two lines: the pid and the start time of the command, and at the end `ended`
             and its exit code, or minus the signal that ended it; -1 for none.
     """
@@ -206,12 +191,7 @@ def _clean_up(settings: Settings) -> None:
 
 
 class _Supervisor:
-    """Supervises one child.
-
-    Args:
-        settings: the settings from the host.
-        host: a descriptor of the host's process.
-    """
+    """Supervises one child."""
 
     def __init__(self, settings: Settings, host: int) -> None:
         self._settings = settings
@@ -320,10 +300,8 @@ class _Supervisor:
             used = self._bytes_used(descendants(os.getpid()), settings.memory, settings.memory_files)
             if used > settings.memory:
                 return f"it used {used} bytes of memory, and {settings.memory} are allowed"
-        if not settings.disk:
-            return ""
         try:
-            size = size_of(settings.folder)
+            size = size_of(settings.folder) if settings.disk else 0
         except OSError:
             return "its temporary folder was deeper than can be looked into"
         if size > settings.disk:
@@ -361,7 +339,8 @@ class _Supervisor:
             with suppress(OSError):
                 os.killpg(self._agent, signal.SIGKILL)
             for pid in descendants(os.getpid()):
-                _kill(pid, signal.SIGKILL)
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
             if self._reap():
                 return
             self._sleep(0.001)
@@ -378,7 +357,6 @@ def supervise(settings: Settings, host: int) -> int | None:
     """Fork a child under limits, and supervise it until all that it started has ended.
 
     Args:
-        settings: the settings from the host.
         host: a descriptor of the host's process.
 
     Returns:
@@ -410,9 +388,8 @@ def _leave_supervisor(settings: Settings, supervisor: int, is_reported: int) -> 
         for number in (signal.SIGTERM, signal.SIGCHLD, *_IGNORED_HERE):
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != supervisor:  # it died before the signal was set
-            os._exit(NOT_STARTED)
-        if os.read(is_reported, len(_GO)) != _GO:
+        # Perhaps it died before the signal was set.
+        if os.getppid() != supervisor or os.read(is_reported, len(_GO)) != _GO:
             os._exit(NOT_STARTED)
         os.close(is_reported)
         _confine(settings)
@@ -421,11 +398,7 @@ def _leave_supervisor(settings: Settings, supervisor: int, is_reported: int) -> 
 
 
 def _confine(settings: Settings) -> None:
-    """Put this process under its limits.
-
-    Raises:
-        OSError: a limit cannot be set.
-    """
+    """Put this process under its limits; raises `OSError` if a limit cannot be set."""
     if settings.cgroup:
         with suppress(OSError):  # it may not move there: then it is found and counted without a group
             _write(f"{settings.cgroup}/cgroup.procs", "0")

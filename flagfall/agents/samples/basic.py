@@ -171,12 +171,7 @@ class QLearningAgent:
         self._last = None
 
     def reply(self, observation: Any, reward: float) -> int:
-        """Learn from the last reward, and return an action.
-
-        Args:
-            observation: an observation of any form.
-            reward: the reward of the step before.
-        """
+        """Learn from the last reward, and return an action."""
         here = self._situation(observation)
         values = self._values.setdefault(here, [0.0] * self._actions)
         self._learn(reward, max(values))
@@ -189,12 +184,7 @@ class QLearningAgent:
         return action
 
     def result(self, observation: Any, reward: float) -> None:  # noqa: ARG002 - nothing comes after it
-        """End an episode with its last reward.
-
-        Args:
-            observation: the last one; not used.
-            reward: the reward of the last step.
-        """
+        """End an episode with its last reward."""
         self._learn(reward, 0.0)
         self._last = None
 
@@ -290,12 +280,7 @@ class MemorizingAgent:
         self._spaces = 0
 
     def reply(self, byte: int, reward: float) -> int:
-        """Return the next byte of what it heard before, once the teacher has been silent.
-
-        Args:
-            byte: the byte of the teacher.
-            reward: the reward of the step before.
-        """
+        """Return the next byte of what it heard before, once the teacher has been silent."""
         if reward:
             self._heard.clear()
             self._to_say.clear()

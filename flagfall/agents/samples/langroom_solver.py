@@ -51,7 +51,6 @@ def langroom_action(move: int = 0, word: str = "") -> dict[str, int]:
 
     Args:
         move: 0 stay, 1 down, 2 up, 3 right, 4 left.
-        word: one of `LANGROOM_WORDS`.
     """
     return {"move": move, "talk": LANGROOM_WORDS.index(word)}
 
@@ -72,11 +71,7 @@ class LangRoomSolver:
         self._begin()
 
     def init(self, observation: Mapping[str, Any]) -> None:
-        """Begin an episode.
-
-        Args:
-            observation: the first one.
-        """
+        """Begin an episode."""
         self._begin()
         self._view = self._given_view or _found_view(observation["image"])
 
@@ -99,11 +94,10 @@ class LangRoomSolver:
             self._asked = self._heard
         self._look(observation["image"])
         self._step = self._towards(self._asked)
+        answer = ""
         if (before, self._heard) == ("it", "is"):
-            answer = self._seen.get(self._asked, "")
-            self._asked = ""
-            return langroom_action(self._step, answer)
-        return langroom_action(self._step)
+            answer, self._asked = self._seen.get(self._asked, ""), ""
+        return langroom_action(self._step, answer)
 
     def _look(self, image: Any) -> None:
         """Note the colours of the objects in sight."""

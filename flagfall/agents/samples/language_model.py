@@ -21,23 +21,7 @@ import attrs
 import msgspec
 import trio
 
-from flagfall.agents.samples.llm.conversation import (
-    AnswerForm,
-    Dialogue,
-    InvalidAnswer,
-    Listener,
-    action_form,
-    speech_form,
-)
-from flagfall.agents.samples.llm.endpoint import (
-    VARIABLES,
-    Endpoint,
-    EndpointError,
-    Failure,
-    ModelClient,
-    ModelOptions,
-    load_httpx,
-)
+from flagfall.agents.samples.llm import conversation, endpoint
 from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.hosting import Briefing
@@ -78,10 +62,10 @@ class LanguageModel:
         UsageError: there is no address, or httpx is not installed.
     """
 
-    environment: ClassVar[tuple[str, ...]] = VARIABLES
+    environment: ClassVar[tuple[str, ...]] = endpoint.VARIABLES
     """Environment variables that it gets in a process too."""
 
-    preset: ClassVar[ModelOptions] = ModelOptions()
+    preset: ClassVar[endpoint.ModelOptions] = endpoint.ModelOptions()
     """Options of instances that are made without any."""
 
     def __init__(
@@ -89,34 +73,23 @@ class LanguageModel:
         url: str | None = None,
         model: str | None = None,
         key: str | None = None,
-        options: ModelOptions | None = None,
+        options: endpoint.ModelOptions | None = None,
     ) -> None:
-        load_httpx()
+        endpoint.load_httpx()
         self._options = chosen = self.preset if options is None else options
-        self._endpoint = Endpoint.from_env(
-            chosen.url if url is None else url, chosen.model if model is None else model, key
-        )
-        self._client: ModelClient | None = None
+        url, model = chosen.url if url is None else url, chosen.model if model is None else model
+        self._endpoint = endpoint.Endpoint.from_env(url, model, key)
+        self._client: endpoint.ModelClient | None = None
 
     @classmethod
     def with_options(cls, options: Mapping[str, Any]) -> type[LanguageModel]:
-        """Return this class with other options for its instances.
-
-        Args:
-            options: see `ModelOptions.parse`.
-
-        Raises:
-            UsageError: an option is invalid.
-        """
-        return type(cls.__name__, (cls,), {"preset": ModelOptions.parse(options), "__doc__": cls.__doc__})
+        """Return this class with other options for its instances; raises as `ModelOptions.parse` does."""
+        changed = {"preset": endpoint.ModelOptions.parse(options), "__doc__": cls.__doc__}
+        return type(cls.__name__, (cls,), changed)
 
     @classmethod
     def check(cls) -> None:
-        """Check that an instance can be made here.
-
-        Raises:
-            UsageError: there is no address, or httpx is not installed.
-        """
+        """Check that an instance can be made here; raises `UsageError` as that does."""
         cls()
 
     async def start(self, briefing: Briefing) -> None:
@@ -126,10 +99,10 @@ class LanguageModel:
         self._nil = None if spaces is None else spaces.nil
         self._silence = SILENCE if self._nil is None or type(self._nil) is not int else self._nil
         self._note = briefing.note
-        self._dialogue = Dialogue(self._options.memory)
-        self._listener = Listener(self._silence, self._options.listen)
+        self._dialogue = conversation.Dialogue(self._options.memory)
+        self._listener = conversation.Listener(self._silence, self._options.listen)
         self._to_say: deque[int] = deque()
-        self._client = ModelClient(self._endpoint, self._options)
+        self._client = endpoint.ModelClient(self._endpoint, self._options)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -137,23 +110,18 @@ class LanguageModel:
             await self._client.aclose()
 
     async def reply(self, observation: Any, reward: float, timer: ElapsedTimer) -> Any:
-        """Return the action of the model, or NIL.
-
-        Args:
-            reward: the reward of the turn before.
-        """
+        """Return the action of the model, or NIL."""
         if type(observation) is int and self._space.get("n", _BYTES) == _BYTES:
             return await self._converse(observation, reward, timer)
         legal = _legal(observation, self._space)
-        form = action_form(legal)
+        form = conversation.action_form(legal)
         question = (
             f"You see: {_shown(observation)}\nReward for your last action: {reward:g}\n{_lateness(timer)}"
             f"Choose one of these actions: {legal}\n{form.example}"
         )
         move = await self._ask(question, form, timer)
-        if move is not None:
-            return move
-        return self._nil if self._nil is not None else legal[0]
+        nil = legal[0] if self._nil is None else self._nil
+        return nil if move is None else move
 
     async def _converse(self, byte: int, reward: float, timer: ElapsedTimer) -> int:
         """Return the next byte of what the model says, or silence."""
@@ -161,7 +129,7 @@ class LanguageModel:
             self._to_say.clear()
         self._listener.hear(byte, reward)
         if not self._to_say and self._listener.is_due():
-            form = speech_form()
+            form = conversation.speech_form()
             question = (
                 f"A teacher talks to you, character by character:\n{self._listener.take()}\n"
                 f"{_lateness(timer)}{form.example}"
@@ -169,7 +137,7 @@ class LanguageModel:
             self._to_say.extend((await self._ask(question, form, timer) or "").encode("latin-1"))
         return self._to_say.popleft() if self._to_say else self._silence
 
-    async def _ask(self, question: str, form: AnswerForm, timer: ElapsedTimer) -> Any:
+    async def _ask(self, question: str, form: conversation.AnswerForm, timer: ElapsedTimer) -> Any:
         """Return the action in the model's answer; `None` where no valid one comes in time.
 
         Raises:
@@ -184,16 +152,17 @@ class LanguageModel:
         with trio.move_on_after(max(0, budget_ns) / S):
             await self._ask_until_answered(asked, form)
         if self._client.in_flight:
-            asked.fail(Failure("timed_out", "no answer within the time of the turn"))
+            asked.fail(endpoint.Failure("timed_out", "no answer within the time of the turn"))
         self._note(asked.note(self._client.requests, self._client.seconds))
         if asked.is_answered:
             self._dialogue.add(question, asked.answer)
         elif asked.failure is not None and (asked.failure.permanent or self._options.on_failure == "end"):
             kind = asked.failure.kind.replace("_", " ")
-            raise EndpointError(f"the endpoint of the language model fails ({kind}): {asked.failure.what}")
+            what = f"the endpoint of the language model fails ({kind}): {asked.failure.what}"
+            raise endpoint.EndpointError(what)
         return asked.action
 
-    async def _ask_until_answered(self, asked: _Asked, form: AnswerForm) -> None:
+    async def _ask_until_answered(self, asked: _Asked, form: conversation.AnswerForm) -> None:
         assert self._client is not None
         system = self._options.system or _SYSTEM
         pause = FIRST_PAUSE_SECONDS
@@ -204,10 +173,10 @@ class LanguageModel:
                 found = await self._client.ask(self._dialogue.messages(system, asked.question + hint), form)
                 asked.take(found.text, found.prompt_tokens, found.answer_tokens)
                 asked.succeed(form.read(found.text))
-            except InvalidAnswer as wrong:
+            except conversation.InvalidAnswer as wrong:
                 hint = f"\nYour last answer could not be played: {wrong}"
                 asked.reject(str(wrong))
-            except Failure as failure:
+            except endpoint.Failure as failure:
                 asked.fail(failure)
                 if failure.permanent:
                     return
@@ -223,18 +192,15 @@ class _Asked:
     """The question of one turn, and what came of it.
 
     Attributes:
-        answer: the last answer of the model.
         action: the action in it; `None` if it is not valid.
         failure: the last failure of the endpoint; `None` once the model has answered, in whatever form.
-        problem: describes the last failure or the last invalid answer.
-        counts: what happened how often.
     """
 
     question: str
     answer: str = ""
     action: Any = None
     is_answered: bool = False
-    failure: Failure | None = None
+    failure: endpoint.Failure | None = None
     problem: str = ""
     counts: Counter[str] = attrs.Factory(Counter)
 
@@ -256,7 +222,7 @@ class _Asked:
         self.problem = problem
         self.counts["invalid_answers"] += 1
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: endpoint.Failure) -> None:
         """Count a failure of the endpoint."""
         self.failure = failure
         self.problem = failure.what
@@ -268,17 +234,11 @@ class _Asked:
             self.counts["turns_without_answer"] += 1
         counts = {name: count for name, count in self.counts.items() if count}
         numbers = {"requests": requests, **counts, "seconds": round(seconds, 6)}
+        given = {"prompt": self.question, "answer": self.answer, "problem": self.problem}
+        whole = {name: text for name, text in given.items() if text}
         room = MAX_NOTE_BYTES // 2
         while True:
-            texts = {
-                name: text.encode("utf-8", "replace").decode()[:room]
-                for name, text in (
-                    ("prompt", self.question),
-                    ("answer", self.answer),
-                    ("problem", self.problem),
-                )
-                if text
-            }
+            texts = {name: text.encode("utf-8", "replace").decode()[:room] for name, text in whole.items()}
             note = {**texts, **numbers}
             if len(msgspec.json.encode(note)) <= MAX_NOTE_BYTES:
                 return note
@@ -286,11 +246,7 @@ class _Asked:
 
 
 def _legal(observation: Any, space: dict[str, Any]) -> list[int]:
-    """Return the legal actions.
-
-    Raises:
-        UsageError: they are not numbered.
-    """
+    """Return the legal actions; raises `UsageError` if they are not numbered."""
     start = space.get("start", 0)
     if isinstance(observation, dict) and "action_mask" in observation:
         legal = [start + number for number, may in enumerate(observation["action_mask"]) if may]

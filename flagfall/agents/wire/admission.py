@@ -68,10 +68,8 @@ class JoinPolicy:
 
     def __attrs_post_init__(self) -> None:
         if self.reconnect and not self.token:
-            raise UsageError(
-                "an agent may come back only where it has a token: without one, any client could take its"
-                " place"
-            )
+            what = "an agent may come back only where it has a token"
+            raise UsageError(f"{what}: without one, any client could take its place")
         if self.key is not None and self.certificate is None:
             raise UsageError("a key goes with a certificate")
         if not 0 < self.max_message_bytes <= MAX_FRAME_BYTES:
@@ -130,8 +128,6 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
     """Admits agents, and hands them to the match that is being played.
 
     Args:
-        join_policy: which agents may join.
-        open_stream: opens a message stream over the bytes of a connection.
         context: TLS settings; `None` for connections that are not secured.
     """
 
@@ -148,9 +144,8 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
         fd = stream.socket.fileno()
         connection: ByteStream | None = None
         try:
-            connection = (
-                tcp_stream(stream) if self._context is None else await tls_stream(stream, self._context)
-            )
+            context = self._context
+            connection = tcp_stream(stream) if context is None else await tls_stream(stream, context)
             messages = await self._open_stream(connection)
             messages.allow(MAX_JOIN_BYTES)
             await self._join(messages)
@@ -162,11 +157,7 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
             raise
 
     async def _join(self, messages: MessageStream) -> None:
-        """Receive and check `join`.
-
-        Raises:
-            Refusal: the agent may not join; it has been sent the reason.
-        """
+        """Receive and check `join`; raises `Refusal` if the agent may not join, which was sent the reason."""
         join = decode_from_agent(await messages.receive(), "json")
         token = self._join_policy.token.encode()
         if not isinstance(join, Join):
@@ -197,11 +188,7 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
 
 
 class MatchPlace(Place[_JoinedAgent]):
-    """The place of one match, from which an agent that comes back displaces its lost connection.
-
-    Attributes:
-        match: the id by which an agent that comes back names the match.
-    """
+    """The place of one match, from which an agent that comes back displaces its lost connection."""
 
     def __init__(self, admission: AgentAdmission) -> None:
         super().__init__(admission)

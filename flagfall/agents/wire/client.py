@@ -27,25 +27,8 @@ from msgspec import UNSET
 
 from flagfall.agents.admission import KEEPALIVE_SECONDS
 from flagfall.agents.spec import NETWORK
+from flagfall.agents.wire import messages
 from flagfall.agents.wire.admission import MAX_TOKEN_CHARS
-from flagfall.agents.wire.messages import (
-    Answer,
-    Ask,
-    Bye,
-    Encoding,
-    Failed,
-    FromAgent,
-    Hello,
-    Join,
-    Joined,
-    Ready,
-    Refused,
-    Skip,
-    ToAgent,
-    decode_from_agent,
-    decode_to_agent,
-    encode,
-)
 from flagfall.agents.wire.session import MessageStream
 from flagfall.agents.wire.tls import tcp_stream, tls_stream
 from flagfall.agents.wire.worker import serve
@@ -82,8 +65,6 @@ class ServerAddress:
     """The address of a host, and how to connect there.
 
     Attributes:
-        scheme: `tcp`, `tls`, `ws` or `wss`.
-        host: the name or IP address of the machine.
         token: the token to send; empty for none. Never shown.
         authority: a file with the certificates to trust, in PEM; `None` for those of the system.
         wait_seconds: how long to try to join, at first and after a loss. The time between joining and the
@@ -145,7 +126,7 @@ class ServerAddress:
 
 def connect_and_play(
     server: ServerAddress, load: Callable[[], Any], tell: Callable[[str], None] = lambda _line: None
-) -> Failed | None:
+) -> messages.Failed | None:
     """Connect, and play one match.
 
     Args:
@@ -160,7 +141,7 @@ def connect_and_play(
     """
     ours, theirs = socket.socketpair()
     relay = _Relay(server, theirs, server.context(), tell)
-    thread = threading.Thread(target=relay.run, daemon=True, name="wire of an agent")
+    thread = threading.Thread(target=trio.run, args=(relay.run,), daemon=True, name="wire of an agent")
     with ours:
         thread.start()
         failed = serve(ours.fileno(), ours.fileno(), lambda _name: load())
@@ -170,41 +151,29 @@ def connect_and_play(
     return failed
 
 
+@attrs.define(eq=False)
 class _Relay:
     """Relays messages between the network and the agent.
-
-    Args:
-        context: the TLS settings of connections; `None` if they are not secured.
 
     Attributes:
         error: the reason why it ended early, if it did.
     """
 
-    def __init__(
-        self,
-        server: ServerAddress,
-        agents_end: socket.socket,
-        context: ssl.SSLContext | None,
-        tell: Callable[[str], None],
-    ) -> None:
-        self.error: HostFault | UsageError | None = None
-        self._server = server
-        self._agents_end = agents_end
-        self._context = context
-        self._tell = tell
-        self._encoding: Encoding = "json"
-        self._match: str | None = None
-        self._ready: bytes | None = None
-        self._is_up = trio.Event()
-        self._asked: int | None = None
-        self._answered: tuple[int, bytes] | None = None
-        self._host: MessageStream | None = None
+    _server: ServerAddress
+    _agents_end: socket.socket
+    _context: ssl.SSLContext | None
+    _tell: Callable[[str], None]
+    error: HostFault | UsageError | None = None
+    _encoding: messages.Encoding = "json"
+    _match: str | None = None
+    _ready: bytes | None = None
+    _is_up: trio.Event = attrs.field(factory=trio.Event)
+    _asked: int | None = None
+    _answered: tuple[int, bytes] | None = None
+    _host: MessageStream | None = None
 
-    def run(self) -> None:
+    async def run(self) -> None:
         """Relay messages until the match is over."""
-        trio.run(self._run)
-
-    async def _run(self) -> None:
         agent = FramedStream(PipeStream(self._agents_end.detach()))
         try:
             async with trio.open_nursery() as nursery:
@@ -234,20 +203,20 @@ class _Relay:
 
     async def _relay_to_agent(self, stream: MessageStream, payload: bytes, agent: FramedStream) -> None:
         """Relay the messages of the host on one connection, from its `hello` on."""
-        encoding: Encoding = "json"
+        encoding: messages.Encoding = "json"
         while True:
-            message = decode_to_agent(payload, encoding)
-            if isinstance(message, Hello):
+            message = messages.decode_to_agent(payload, encoding)
+            if isinstance(message, messages.Hello):
                 await self._relay_hello(message, payload, stream, agent)
                 encoding = self._encoding
             elif not await self._answer_if_repeated(message, stream):
                 await agent.send(payload)
-                if isinstance(message, Bye):
+                if isinstance(message, messages.Bye):
                     return
             payload = await stream.receive()
 
     async def _relay_hello(
-        self, hello: Hello, payload: bytes, stream: MessageStream, agent: FramedStream
+        self, hello: messages.Hello, payload: bytes, stream: MessageStream, agent: FramedStream
     ) -> None:
         """Relay `hello`, or answer for an agent that has received one; wait until the agent is ready."""
         match = "" if hello.match is UNSET else hello.match
@@ -269,9 +238,9 @@ class _Relay:
             stream.use_frames()
         self._host = stream
 
-    async def _answer_if_repeated(self, message: ToAgent, stream: MessageStream) -> bool:
+    async def _answer_if_repeated(self, message: messages.ToAgent, stream: MessageStream) -> bool:
         """Return true for a turn that the agent has received already; an answer to it is sent again."""
-        if not isinstance(message, Ask):
+        if not isinstance(message, messages.Ask):
             return False
         again = message.number == self._asked
         self._asked = message.number
@@ -284,36 +253,28 @@ class _Relay:
         with suppress(*_LOST, AgentFault):
             while True:
                 payload = await agent.receive()
-                message = decode_from_agent(payload, self._encoding)
-                self._note(message, payload)
+                message = messages.decode_from_agent(payload, self._encoding)
+                if isinstance(message, messages.Answer | messages.Skip):
+                    self._answered = message.number, payload
                 if self._host is not None:
                     with suppress(trio.BrokenResourceError):  # the task that reads from it notices the loss
                         await self._host.send(payload)
-                if isinstance(message, Ready) and message.encoding == "msgpack":
+                if isinstance(message, messages.Ready) and message.encoding == "msgpack":
                     agent.use_frames()
                     self._encoding = message.encoding
                     if self._host is not None:
                         self._take_up(self._host)
-                if isinstance(message, Ready):
+                if isinstance(message, messages.Ready):
                     self._ready = payload
                     self._is_up.set()
-                if isinstance(message, Failed):
+                if isinstance(message, messages.Failed):
                     break
         scope.cancel()
-
-    def _note(self, message: FromAgent, payload: bytes) -> None:
-        if isinstance(message, Answer | Skip):
-            self._answered = message.number, payload
 
     # Connecting.
 
     async def _connect(self) -> tuple[MessageStream, bytes]:
-        """Join and wait for `hello`; return the connection and that message.
-
-        Raises:
-            UsageError: there is no host, or it refuses the agent.
-            HostFault: the match that the agent comes back to is over.
-        """
+        """Join and wait for `hello`; return the connection and that message. Raises as `connect_and_play`."""
         deadline = trio.current_time() + self._server.wait_seconds
         pause = FIRST_PAUSE_SECONDS
         why = "no answer"
@@ -343,11 +304,11 @@ class _Relay:
         """Return the message after `joined`, without a limit of time; or close, and return the reason."""
         found: bytes | str = ""
         try:
-            message = decode_to_agent(payload, "json")
-            if isinstance(message, Joined):
+            message = messages.decode_to_agent(payload, "json")
+            if isinstance(message, messages.Joined):
                 payload = await stream.receive()
-                message = decode_to_agent(payload, "json")
-            found = self._refused(message) if isinstance(message, Refused) else payload
+                message = messages.decode_to_agent(payload, "json")
+            found = self._refused(message) if isinstance(message, messages.Refused) else payload
         except _LOST as error:
             found = _describe(error)
         finally:
@@ -355,13 +316,8 @@ class _Relay:
                 stream.close()
         return found
 
-    def _refused(self, message: Refused) -> str:
-        """Return the reason of a refusal after which to try again.
-
-        Raises:
-            HostFault: the match that the agent comes back to is over.
-            UsageError: a further attempt would be refused as well.
-        """
+    def _refused(self, message: messages.Refused) -> str:
+        """Return the reason of a refusal after which to try again; raise an error for any other."""
         why = f"{message.reason}: {message.detail}"
         if message.reason == "over":
             raise HostFault(f"the host refuses: {why}")
@@ -387,7 +343,7 @@ class _Relay:
                 web = WebSocketStream(connection, server=False)
                 await web.connect(server.place)
                 stream = web
-            await stream.send(encode(Join(server.token, self._match or ""), "json"))
+            await stream.send(messages.encode(messages.Join(server.token, self._match or ""), "json"))
             return stream, await stream.receive()
         except BaseException:
             connection.close()

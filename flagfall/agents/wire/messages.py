@@ -29,13 +29,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from flagfall.errors import AgentFault
-from flagfall.kernel.channels.arrays import (
-    json_decoder,
-    json_encoder,
-    msgpack_decoder,
-    msgpack_encoder,
-    restore_arrays,
-)
+from flagfall.kernel.channels import arrays
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
 from flagfall.kernel.spaces import Spaces
@@ -81,9 +75,6 @@ class Ask(_Message, frozen=True):
     """A turn.
 
     Attributes:
-        number: the number of the envelope, see `flagfall.kernel.channels.turn_channel.Envelope`.
-        phase: `act`, `init` or `result`.
-        reward: the reward for an earlier action.
         limit_ns: the time left for the answer in nanoseconds; `None` for no limit.
         late: the notice of a turn that was late or illegal, sent once.
         spaces: observations and actions of the task, if they differ from those that were sent last.
@@ -123,7 +114,6 @@ class Join(_Message, frozen=True):
     """Over a network: the first message of an agent.
 
     Attributes:
-        token: the token that the host asks for.
         match: the id of the match to which the agent comes back, as in `hello`; empty if it comes anew. With
             either the host answers `joined`; if it is left out, it does not.
     """
@@ -138,7 +128,6 @@ class Ready(_Message, frozen=True):
     Attributes:
         wants: the phases that it wants to be asked in; `act` always.
         encoding: the encoding of all messages that follow.
-        version: the version of the protocol that it speaks.
     """
 
     wants: Annotated[tuple[Phase, ...], Meta(max_length=8)] = ("act",)
@@ -175,16 +164,16 @@ ToAgent: TypeAlias = Hello | Ask | Bye | Refused | Joined
 FromAgent: TypeAlias = Join | Ready | Failed | Answer | Skip
 
 _ENCODE: Final[Mapping[Encoding, Callable[[Any], bytes]]] = {
-    "json": json_encoder().encode,
-    "msgpack": msgpack_encoder().encode,
+    "json": arrays.json_encoder().encode,
+    "msgpack": arrays.msgpack_encoder().encode,
 }
 _FROM_AGENT: Final[Mapping[Encoding, Callable[[bytes], Any]]] = {
-    "json": json_decoder(FromAgent),
-    "msgpack": msgpack_decoder(FromAgent),
+    "json": arrays.json_decoder(FromAgent),
+    "msgpack": arrays.msgpack_decoder(FromAgent),
 }
 _TO_AGENT: Final[Mapping[Encoding, Callable[[bytes], Any]]] = {
-    "json": json_decoder(ToAgent),
-    "msgpack": msgpack_decoder(ToAgent),
+    "json": arrays.json_decoder(ToAgent),
+    "msgpack": arrays.msgpack_decoder(ToAgent),
 }
 
 
@@ -205,16 +194,13 @@ def encode(message: ToAgent | FromAgent, encoding: Encoding) -> bytes:
 def decode_from_agent(data: bytes, encoding: Encoding) -> FromAgent:
     """Return the message of an agent in some bytes.
 
-    Args:
-        data: the bytes of one message.
-
     Raises:
         AgentFault: they are not a message of an agent.
     """
     try:
         message: FromAgent = _FROM_AGENT[encoding](data)
         if encoding == "json" and isinstance(message, Answer) and isinstance(message.action, dict | list):
-            return Answer(message.number, restore_arrays(message.action), message.note)
+            return Answer(message.number, arrays.restore_arrays(message.action), message.note)
     except CodecError as error:
         raise AgentFault("garbage", f"not a message: {error}; it begins {data[:40]!r}") from error
     if isinstance(message, Failed) and len(message.detail) > MAX_DETAIL_CHARS:
@@ -223,19 +209,9 @@ def decode_from_agent(data: bytes, encoding: Encoding) -> FromAgent:
 
 
 def decode_to_agent(data: bytes, encoding: Encoding) -> ToAgent:
-    """Return the message of a host in some bytes.
-
-    Args:
-        data: the bytes of one message.
-
-    Raises:
-        CodecError: they are not a message of a host.
-    """
+    """Return the message of a host in some bytes; raises `CodecError` if they are not a message of a host."""
     message: ToAgent = _TO_AGENT[encoding](data)
     if encoding == "json" and isinstance(message, Ask):
-        return msgspec.structs.replace(
-            message,
-            observation=restore_arrays(message.observation),
-            reward=restore_arrays(message.reward),
-        )
+        restored = {name: arrays.restore_arrays(getattr(message, name)) for name in ("observation", "reward")}
+        return msgspec.structs.replace(message, **restored)
     return message

@@ -85,11 +85,7 @@ class MessageStream(Protocol):
 
 
 class ProtocolChannel:
-    """Messages of the agent protocol over a stream: JSON until the agent is ready, then as it chose.
-
-    Args:
-        stream: the stream, closed with the channel.
-    """
+    """Messages of the agent protocol over a stream: JSON until the agent is ready, then as it chose."""
 
     def __init__(self, stream: MessageStream) -> None:
         self._stream = stream
@@ -115,13 +111,9 @@ class ProtocolChannel:
             await self.flush()
 
     def send_nowait(self, message: ToAgent) -> bool:
-        """Send as much of a message as possible without waiting.
+        """Send as much of a message as possible without waiting; raises as `send` does.
 
-        Returns:
-            True if nothing is left to send, also if the agent is gone; otherwise `flush` comes next.
-
-        Raises:
-            HostFault: as `send`.
+        True if nothing is left to send, also if the agent is gone; otherwise `flush` comes next.
         """
         try:
             data = encode(message, self._encoding)
@@ -151,11 +143,7 @@ class ProtocolChannel:
         return self._decode(payload)
 
     def receive_nowait(self) -> FromAgent | None:
-        """Return the next message if it is there, else `None`.
-
-        Raises:
-            AgentFault: as `receive`.
-        """
+        """Return the next message if it is there, else `None`; raises as `receive` does."""
         try:
             payload = self._stream.receive_nowait()
         except (trio.EndOfChannel, FrameError, LineError) as error:
@@ -165,18 +153,15 @@ class ProtocolChannel:
     def _decode(self, payload: bytes) -> FromAgent:
         message = decode_from_agent(payload, self._encoding)
         if isinstance(message, Failed):
-            known = message.reason in _REASONS
-            raise AgentFault(
-                message.reason if known else "crashed",
-                message.detail if known else f"{message.reason}: {message.detail}",
-            )
+            if message.reason in _REASONS:
+                raise AgentFault(message.reason, message.detail)
+            raise AgentFault("crashed", f"{message.reason}: {message.detail}")
         return message
 
     async def wait_for_close(self) -> None:
         """Wait for the agent to close, at most `CLOSE_SECONDS`; answers that still come are discarded.
 
-        Raises:
-            AgentFault: it failed.
+        Raises `AgentFault` if it failed.
         """
         with trio.move_on_after(CLOSE_SECONDS):
             while True:
@@ -198,11 +183,11 @@ def _broken(error: Exception) -> AgentFault:
     return AgentFault("garbage", str(error))
 
 
+@attrs.define(eq=False)
 class WireSession:
     """The conversation with one agent in one match, over one channel or, after a loss, over another.
 
     Args:
-        agent: the text of the agent that the other end is to load; empty if it is the agent.
         max_unsolicited: the most messages in a row that answer nothing, before the agent is disqualified;
             `None` if it can do no harm by them.
         match: the id by which an agent names the match when it comes back; empty if it cannot.
@@ -211,24 +196,16 @@ class WireSession:
         is_up: the agent has been ready, on this channel or an earlier one.
     """
 
-    def __init__(
-        self,
-        seat: HostSeat,
-        briefing: Briefing,
-        agent: str = "",
-        max_unsolicited: int | None = None,
-        match: str = "",
-    ) -> None:
-        self._seat = seat
-        self._briefing = briefing
-        self._agent = agent
-        self._max_unsolicited = max_unsolicited
-        self._match = match
-        self.is_up: bool = False
-        self._taken: Envelope | None = None
-        self._idle_ns = 0  # when the agent's last answer was read
-        self._sent_spaces: Spaces | None = None
-        self._spaces_task: TaskRole | None = None
+    _seat: HostSeat
+    _briefing: Briefing
+    _agent: str = ""
+    _max_unsolicited: int | None = None
+    _match: str = ""
+    is_up: bool = attrs.field(default=False, init=False)
+    _taken: Envelope | None = attrs.field(default=None, init=False)
+    _idle_ns: int = attrs.field(default=0, init=False)  # when the agent's last answer was read
+    _sent_spaces: Spaces | None = attrs.field(default=None, init=False)
+    _spaces_task: TaskRole | None = attrs.field(default=None, init=False)
 
     async def start(self, channel: ProtocolChannel) -> None:
         """Send `hello`, and answer the seat's `start` when the agent is ready.
@@ -255,10 +232,8 @@ class WireSession:
         if not isinstance(message, Ready):
             raise AgentFault("garbage", f"expected ready, got {_name(message)}")
         if message.version != WIRE_VERSION:
-            raise AgentFault(
-                "garbage",
-                f"it speaks version {message.version} of the protocol, and this host {WIRE_VERSION}",
-            )
+            what = f"it speaks version {message.version} of the protocol, and this host {WIRE_VERSION}"
+            raise AgentFault("garbage", what)
         channel.choose(message.encoding)
         seat.agent.wants = frozenset({"act", *message.wants})
         if not self.is_up:
@@ -314,20 +289,12 @@ class WireSession:
             self._taken = None
 
     async def end(self, channel: ProtocolChannel) -> None:
-        """Send `bye`, and give the agent time to close.
-
-        Raises:
-            AgentFault: it failed meanwhile.
-        """
+        """Send `bye`, and give the agent time to close; raises `AgentFault` if it failed meanwhile."""
         await channel.send(Bye())
         await channel.wait_for_close()
 
     async def _receive_answer(self, channel: ProtocolChannel, number: int, first: FromAgent | None) -> None:
-        """Hand messages to the seat until the agent has answered or skipped the envelope of a number.
-
-        Args:
-            first: a message that was received already.
-        """
+        """Hand messages to the seat until the agent has answered or skipped the envelope of a number."""
         for received in itertools.count(1):
             message = await channel.receive() if first is None else first
             first = None

@@ -32,11 +32,7 @@ class _Transport(trio.abc.Stream):
 
 
 class TlsStream:
-    """Bytes over TLS over a socket; closing it closes the socket without a closing handshake.
-
-    Args:
-        stream: a connection after its handshake.
-    """
+    """Bytes over TLS over a socket; closing it closes the socket without a closing handshake."""
 
     def __init__(self, stream: trio.SSLStream[_Transport]) -> None:
         self._stream = stream

@@ -12,20 +12,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 import trio
-from wsproto import WSConnection
+from wsproto import WSConnection, events
 from wsproto.connection import ConnectionState, ConnectionType
-from wsproto.events import (
-    AcceptConnection,
-    BytesMessage,
-    CloseConnection,
-    Event,
-    Message,
-    Ping,
-    Pong,
-    RejectConnection,
-    Request,
-    TextMessage,
-)
 from wsproto.utilities import ProtocolError
 
 from flagfall.agents.admission import MAX_BLANKS, has_many_blanks
@@ -46,18 +34,12 @@ _BROKEN: Final = frozenset({1002, 1003, 1007, 1009, 1010})
 
 
 class WebSocketStream:
-    """Sends and receives messages; see `flagfall.kernel.channels.pipes.FramedStream`.
-
-    Args:
-        pipe: the bytes of the connection, closed with it.
-        server: this is the end that was connected to.
-        max_bytes: the longest message that is accepted.
-    """
+    """Sends and receives messages; see `flagfall.kernel.channels.pipes.FramedStream`."""
 
     def __init__(self, pipe: ByteStream, *, server: bool, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe
         self._connection = WSConnection(ConnectionType.SERVER if server else ConnectionType.CLIENT)
-        self._events: deque[Event] = deque()
+        self._events: deque[events.Event] = deque()
         self._max_bytes = max_bytes
         self._binary = False
         self._unsent = b""
@@ -76,26 +58,23 @@ class WebSocketStream:
             trio.EndOfChannel: it closed.
         """
         event = await self._next_event()
-        if not isinstance(event, Request):
+        if not isinstance(event, events.Request):
             raise FrameError("the first message is not a WebSocket request")
         if not browsers and any(name.lower() == b"origin" for name, _ in event.extra_headers):
-            await self._send_event(RejectConnection(status_code=FORBIDDEN))
+            await self._send_event(events.RejectConnection(status_code=FORBIDDEN))
             raise FrameError("a page in a browser may not connect where there is no token")
-        await self._send_event(AcceptConnection())
+        await self._send_event(events.AcceptConnection())
 
-    async def connect(self, host: str, target: str = "/") -> None:
+    async def connect(self, host: str) -> None:
         """Open the connection, as its client.
-
-        Args:
-            host: name and port of the server.
 
         Raises:
             FrameError: the other end does not speak WebSocket, or refuses.
             trio.EndOfChannel: it closed.
         """
-        await self._send_event(Request(host=host, target=target))
+        await self._send_event(events.Request(host=host, target="/"))
         event = await self._next_event()
-        if not isinstance(event, AcceptConnection):
+        if not isinstance(event, events.AcceptConnection):
             raise FrameError(f"the WebSocket was refused: {type(event).__name__}")
 
     # Messages.
@@ -109,13 +88,9 @@ class WebSocketStream:
         self._binary = True
 
     async def send(self, payload: bytes) -> None:
-        """Send a message. If it is cancelled, part of it may have been sent: close the stream then.
-
-        Raises:
-            trio.BrokenResourceError: the other end is gone.
-        """
+        """Send a message. If it is cancelled, part of it may have been sent: close the stream then."""
         await self._send_event(
-            BytesMessage(data=payload) if self._binary else TextMessage(data=payload.decode())
+            events.BytesMessage(data=payload) if self._binary else events.TextMessage(data=payload.decode())
         )
 
     def send_nowait(self, payload: bytes) -> bool:
@@ -124,11 +99,7 @@ class WebSocketStream:
         return False
 
     async def flush(self) -> None:
-        """Send the message that was kept; see `send`.
-
-        Raises:
-            trio.BrokenResourceError: the other end is gone.
-        """
+        """Send the message that was kept; see `send`."""
         await self.send(self._unsent)
 
     def receive_nowait(self) -> bytes | None:
@@ -146,38 +117,38 @@ class WebSocketStream:
         parts = pings = 0
         while True:
             event = await self._next_event()
-            if isinstance(event, CloseConnection):
+            if isinstance(event, events.CloseConnection):
                 await self._agree_to_close(event)
                 if event.code in _BROKEN:
                     raise FrameError(f"not WebSocket: {event.reason or event.code}")
                 raise trio.EndOfChannel
-            if isinstance(event, Ping | Pong):
+            if isinstance(event, events.Ping | events.Pong):
                 pings += 1
-                if isinstance(event, Ping):
+                if isinstance(event, events.Ping):
                     await self._send_event(event.response())
-            elif isinstance(event, Message):
+            elif isinstance(event, events.Message):
                 parts += 1
                 whole += self._data_of(event)
             if pings > MAX_PINGS or parts > MAX_PARTS:
                 raise FrameError("a flood of pings or pongs, or of parts of one message")
             if len(whole) > self._max_bytes:
                 raise FrameError(f"a message of {len(whole)} bytes and more; {self._max_bytes} is the limit")
-            if isinstance(event, Message) and event.message_finished:
+            if isinstance(event, events.Message) and event.message_finished:
                 return bytes(whole)
 
     def age_ns(self) -> int | None:
         """Return how long ago the input that was read last has arrived; `None` if that is unknown."""
         return self._pipe.age_ns()
 
-    async def _agree_to_close(self, event: CloseConnection) -> None:
+    async def _agree_to_close(self, event: events.CloseConnection) -> None:
         if self._connection.state is ConnectionState.REMOTE_CLOSING:
             with suppress(trio.BrokenResourceError):
                 await self._send_event(event.response())
 
-    def _data_of(self, event: Message[Any]) -> bytes:
-        if self._binary != isinstance(event, BytesMessage):
+    def _data_of(self, event: events.Message[Any]) -> bytes:
+        if self._binary != isinstance(event, events.BytesMessage):
             raise FrameError(f"a message that is not {'binary' if self._binary else 'text'}")
-        return bytes(event.data) if isinstance(event, BytesMessage) else str(event.data).encode()
+        return bytes(event.data) if isinstance(event, events.BytesMessage) else str(event.data).encode()
 
     def close(self) -> None:
         """Close the connection."""
@@ -185,14 +156,14 @@ class WebSocketStream:
 
     # Events.
 
-    async def _send_event(self, event: Event) -> None:
+    async def _send_event(self, event: events.Event) -> None:
         try:
             data = self._connection.send(event)
         except ProtocolError as error:  # closing already
             raise trio.BrokenResourceError(str(error)) from error
         await self._pipe.write(data)
 
-    async def _next_event(self) -> Event:
+    async def _next_event(self) -> events.Event:
         while not self._events:
             data = await self._pipe.read()
             if not data:

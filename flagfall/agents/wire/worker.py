@@ -86,15 +86,13 @@ def serve(
     """Play one match over a pair of descriptors; returns when it is over.
 
     Args:
-        read_fd: the descriptor to read messages from.
         write_fd: the descriptor to write messages to; blocking.
-        load: returns the agent for the text that the host sends.
         times: takes the time of each turn and answer, if the host lives by the same clock.
 
     Returns:
         The failure that was reported to the host, if the agent broke down.
     """
-    link = _Link(read_fd, write_fd, times=times)
+    link = _Link(read_fd, write_fd, times)
     try:
         hello = _now(link.receive_hello())
         if hello.spaces is None or has_arrays(hello.spaces.observation):
@@ -142,13 +140,11 @@ class _HostGone(Exception):
 class _Link:
     """Messages over descriptors, for any event loop: lines of JSON, then frames of MessagePack."""
 
-    def __init__(
-        self, read_fd: int, write_fd: int, wait: Readable | None = None, times: TurnTimes | None = None
-    ) -> None:
+    def __init__(self, read_fd: int, write_fd: int, times: TurnTimes | None) -> None:
         self.ready = False
         self.times = times
         self.fds = read_fd, write_fd
-        self._wait = wait
+        self._wait: Readable | None = None
         self._lines = LineReader(MAX_FRAME_BYTES)
         self._framer = Framer()
 
@@ -326,9 +322,6 @@ def end_process(code: int) -> None:
     """End the process at once if the exit code is not 0; else it ends by itself.
 
     Its host waits for the exit code, and Python takes 80 ms to clean up after numpy.
-
-    Args:
-        code: as `main` returns it.
     """
     if code:
         sys.stdout.flush()

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+import attrs
 import trio
 
 from flagfall.agents.admission import LOOPBACK
@@ -64,7 +65,6 @@ class RemoteLearnerHost(ListeningHost[LearnerAdmission]):
     learner that stays connected plays the next match, without another `hello`.
 
     Args:
-        port: the port to bind, 1 to 65535.
         address: an IP address of this machine, `localhost`, or `*` for all: then every client that can reach
             this machine can be the learner.
         command: a program to start, with its arguments; the port is appended as the last one. It is
@@ -114,66 +114,45 @@ class RemoteLearnerHost(ListeningHost[LearnerAdmission]):
     ) -> None:
         """Play one match with a learner; see `ListeningHost.play`."""
         with admission.occupied_by(LearnerPlace(admission)) as place:
-            keeps = in_series and self._command is None
-            match = _LearnerMatch(admission, place, seat, start, keeps=keeps)
+            seat.absence = place.absence
+            match = _LearnerMatch(admission, place, seat, in_series and self._command is None)
             if self._command is None:
-                await match.play()
+                await match.play(start)
             else:
-                await _play_with_program(match, self._command)
+                admission.discard_waiting()
+                await _play_with_program(match, start, self._command)
 
 
+@attrs.define(eq=False)
 class _LearnerMatch:
     """One match of a learner: waits for it, and plays with it.
-
-    Args:
-        start: the first envelope of the seat.
-        keeps: the connection is kept for the next match.
 
     Attributes:
         sent_last_reward: the learner has been sent a last reward, without a token.
         cpu_clock: the clock of the learner's CPU time, if that is to count.
     """
 
-    def __init__(
-        self,
-        admission: LearnerAdmission,
-        place: LearnerPlace,
-        seat: HostSeat,
-        start: Envelope,
-        *,
-        keeps: bool,
-    ) -> None:
-        self.seat = seat
-        self.sent_last_reward = False
-        self.cpu_clock: NowNs | None = None
-        self._admission = admission
-        self._place = place
-        self._start = start
-        self._keeps = keeps
-        self._waiting = trio.CancelScope()
-        self._gave_up = ""
-        seat.absence = place.absence
-
-    def discard_waiting(self) -> None:
-        """Close connections of learners that have connected already."""
-        self._admission.discard_waiting()
+    _admission: LearnerAdmission
+    _place: LearnerPlace
+    seat: HostSeat
+    _keeps: bool
+    sent_last_reward: bool = False
+    cpu_clock: NowNs | None = None
+    _waiting: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+    _gave_up: str = ""
 
     def give_up(self, why: str) -> None:
-        """Stop waiting for a learner.
-
-        Args:
-            why: the reason, for the detail of the fault.
-        """
+        """Stop waiting for a learner."""
         self._gave_up = why
         self._waiting.cancel()
 
-    async def play(self) -> None:
-        """Play from the first message to the last.
+    async def play(self, start: Envelope) -> None:
+        """Play from the first envelope of the seat to the last.
 
         Raises:
             AgentFault: the learner is gone, or none will come.
         """
-        session = _LearnerSession(self.seat, self._start.number)
+        session = _LearnerSession(self.seat, start.number)
         while not await self._play_on(session):
             pass
 
@@ -212,31 +191,24 @@ class _LearnerMatch:
         return True
 
 
+@attrs.define(eq=False)
 class _LearnerSession:
     """The conversation with the learner of one match.
-
-    Args:
-        newest: the number of the newest envelope of the seat.
 
     Attributes:
         has_replied: the learner has replied since the match began.
     """
 
-    def __init__(self, seat: HostSeat, newest: int) -> None:
-        self.has_replied = False
-        self._seat = seat
-        self._newest = newest
-        self._is_up = False
-        self._pending: Envelope | None = None
-        self._task: TaskRole | None = None
-        self._bits = False
+    _seat: HostSeat
+    _newest: int
+    has_replied: bool = False
+    _is_up: bool = False
+    _pending: Envelope | None = None
+    _task: TaskRole | None = None
+    _bits: bool = False
 
     async def start(self, connection: LearnerConnection, cpu_clock: NowNs | None) -> None:
-        """Report that the learner is there, and discard what it still sends of an earlier match.
-
-        Args:
-            cpu_clock: the clock of its CPU time, if that is to count.
-        """
+        """Report that the learner is there, and discard what it still sends of an earlier match."""
         if connection.awaits_reply:
             await connection.receive()
             connection.awaits_reply = False
@@ -250,11 +222,7 @@ class _LearnerSession:
         self._seat.clock.use_arrivals(connection.age_ns)
 
     async def answer_turns(self, connection: LearnerConnection) -> None:
-        """Play until there are no more turns.
-
-        Raises:
-            ConnectionLost: the learner is gone.
-        """
+        """Play until there are no more turns; raises `ConnectionLost` if the learner is gone."""
         with suppress(trio.EndOfChannel):
             while True:
                 envelope = self._pending = self._pending or await self._seat.agent.turn()
@@ -296,9 +264,6 @@ class _LearnerSession:
 async def _drop_surplus(connection: LearnerConnection, drop: Callable[[list[bytes]], None]) -> None:
     """Receive the messages that have come already, at most `MAX_DROPPED`.
 
-    Args:
-        drop: takes each of them, as its frames.
-
     Raises:
         ConnectionLost: the learner is gone.
     """
@@ -311,10 +276,9 @@ async def _drop_surplus(connection: LearnerConnection, drop: Callable[[list[byte
             await trio.lowlevel.checkpoint()
 
 
-async def _play_with_program(match: _LearnerMatch, command: list[str]) -> None:
+async def _play_with_program(match: _LearnerMatch, start: Envelope, command: list[str]) -> None:
     """Play with a learner that is started for the match, and ended after it."""
     null = subprocess.DEVNULL
-    match.discard_waiting()
     supervised = await open_supervised(command, NO_ISOLATION, stdin=null, stdout=null)
     fault: AgentFault | HostFault | None = None
     try:
@@ -324,7 +288,7 @@ async def _play_with_program(match: _LearnerMatch, command: list[str]) -> None:
             nursery.start_soon(supervised.read_stderr)
             nursery.start_soon(_give_up_at_exit, match, supervised)
             try:
-                await match.play()
+                await match.play(start)
                 if match.sent_last_reward:
                     await supervised.wait_for_exit(READ_LAST_SECONDS)
             except (AgentFault, HostFault) as caught:

@@ -81,9 +81,6 @@ def reward_text(reward: Any) -> bytes:
 def token_text(observation: Any, *, bits: bool = False) -> bytes:
     """Return a byte as the character of that code, in UTF-8; a bit as `0` or `1`.
 
-    Args:
-        bits: it is bit mode.
-
     Raises:
         HostFault: it is not a byte, or not a bit. No agent is disqualified for that.
     """
@@ -127,10 +124,9 @@ class Disconnected(ConnectionLost):
 
 
 class LearnerConnection:
-    """Messages from and to one learner.
+    """Messages from and to one learner; raises `ConnectionLost` when it is gone.
 
     Attributes:
-        age_ns: see `flagfall.kernel.channels.pipes.PipeStream.age_ns`.
         awaits_reply: a token was sent, and the reply has not come yet.
         unsent_reward: the reward that the learner has not been sent yet; it is when the connection is closed.
         was_kept: the learner has played a match, and was kept for another.
@@ -156,11 +152,7 @@ class LearnerConnection:
         return not self._sending
 
     async def receive(self) -> list[bytes]:
-        """Return the next message, as its frames. If it is cancelled, nothing was taken.
-
-        Raises:
-            ConnectionLost: the learner is gone.
-        """
+        """Return the next message, as its frames. If it is cancelled, nothing was taken."""
         while (frames := self._next_message()) is None:
             await self._send(self._peer.take_output())
             data = await self._pipe.read()
@@ -174,9 +166,6 @@ class LearnerConnection:
 
         One read is longer than any message, so it brings a whole one unless the learner sends something else:
         commands of the protocol, which a learner may send without end.
-
-        Raises:
-            ConnectionLost: the learner is gone.
         """
         if (frames := self._next_message()) is not None:
             return frames
@@ -195,14 +184,7 @@ class LearnerConnection:
             raise ConnectionLost(str(error)) from None
 
     async def send(self, *frames: bytes) -> None:
-        """Send messages of one frame each, together.
-
-        Args:
-            frames: a frame for each message.
-
-        Raises:
-            ConnectionLost: the learner is gone.
-        """
+        """Send messages of one frame each, together."""
         await self._send(self._peer.take_output() + b"".join(map(message, frames)))
 
     async def _send(self, data: bytes) -> None:
@@ -227,9 +209,6 @@ class LearnerConnection:
 
 class LearnerAdmission(Admission[LearnerConnection, "LearnerPlace"]):
     """Admits learners that have sent `hello`, for all matches of a series.
-
-    Args:
-        token: the token that a learner must send before `hello`; empty for none.
 
     Attributes:
         wrong_start: the first message of the newest connection that began with something else; empty where

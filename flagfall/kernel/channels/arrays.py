@@ -47,20 +47,8 @@ MAX_DIMENSIONS: Final = 32
 """Maximum number of dimensions: every version of numpy supports that many."""
 
 DTYPES: Final = (
-    "|b1",
-    "|i1",
-    "|u1",
-    "<i2",
-    "<u2",
-    "<i4",
-    "<u4",
-    "<i8",
-    "<u8",
-    "<f2",
-    "<f4",
-    "<f8",
-    "<c8",
-    "<c16",
+    *("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"),
+    *("<f2", "<f4", "<f8", "<c8", "<c16"),
 )
 """The types of array elements that can be sent, as numpy writes them."""
 
@@ -92,11 +80,7 @@ def _numpy() -> Any:
 
 
 def _parts(array: np.ndarray[Any, Any]) -> _Parts:
-    """Take an array apart.
-
-    Raises:
-        CodecError: its type or size cannot be sent.
-    """
+    """Take an array apart; raises `CodecError` if its type or size cannot be sent."""
     dtype = array.dtype.newbyteorder("<")
     if dtype.str not in DTYPES:
         raise CodecError(f"an array of {array.dtype} cannot be sent; types that can: {', '.join(DTYPES)}")
@@ -113,11 +97,7 @@ def _check_size(shape: list[int], item_bytes: int) -> None:
 
 
 def _build(parts: _Parts | _Mapping) -> Any:
-    """Make an array of its parts.
-
-    Raises:
-        CodecError: they do not fit one another, or cannot be an array.
-    """
+    """Make an array of its parts; raises `CodecError` if they do not fit one another."""
     if parts.dtype not in DTYPES:
         raise CodecError(
             f"an array of {parts.dtype[:20]!r} is not taken; types that are: {', '.join(DTYPES)}"
@@ -136,39 +116,24 @@ def _plain(value: Any, pack: Callable[[_Parts], Any]) -> Any:
     numpy = _numpy()
     if type(value) is numpy.ndarray:
         return pack(_parts(value))
-    if (
-        isinstance(value, numpy.generic)
-        and value.dtype.newbyteorder("<").str in DTYPES
-        and value.dtype.kind != "c"
-    ):
+    is_scalar = isinstance(value, numpy.generic) and value.dtype.kind != "c"
+    if is_scalar and value.dtype.newbyteorder("<").str in DTYPES:
         return value.item()
     raise CodecError(f"a {type(value).__qualname__} cannot be sent")
 
 
 def json_encode_hook(value: object) -> Any:
-    """Encode an array or scalar: the `enc_hook` of a JSON encoder.
-
-    Raises:
-        CodecError: the value is not an array or scalar that can be sent.
-    """
+    """Encode an array or scalar: the `enc_hook` of a JSON encoder; raises `CodecError` for other values."""
     return _plain(value, lambda parts: _Mapping(dtype=parts.dtype, shape=parts.shape, data=parts.data))
 
 
 def msgpack_encode_hook(value: object) -> Any:
-    """Encode an array or scalar: the `enc_hook` of a MessagePack encoder.
-
-    Raises:
-        CodecError: the value is not an array or scalar that can be sent.
-    """
+    """Encode an array or scalar: the `enc_hook` of MessagePack; raises `CodecError` for other values."""
     return _plain(value, lambda parts: msgspec.msgpack.Ext(ARRAY_EXT, msgspec.msgpack.encode(parts)))
 
 
 def ext_hook(code: int, data: memoryview) -> Any:
-    """Decode an array: the `ext_hook` of a MessagePack decoder.
-
-    Raises:
-        CodecError: the data is not a valid array.
-    """
+    """Decode an array: the `ext_hook` of a MessagePack decoder; raises `CodecError` for invalid ones."""
     if code != ARRAY_EXT:
         raise CodecError(f"unknown MessagePack extension {code}")
     try:
@@ -205,10 +170,9 @@ def _as_array(kind: Any, value: Any) -> Any:
 
 def _as_scalar(kind: Any, value: Any) -> Any:
     numpy = _numpy()
-    accepted = (
-        bool if issubclass(kind, numpy.bool_) else int if issubclass(kind, numpy.integer) else (int, float)
-    )
-    if not isinstance(value, accepted) or (isinstance(value, bool) and accepted is not bool):
+    is_bool = issubclass(kind, numpy.bool_)
+    accepted = bool if is_bool else int if issubclass(kind, numpy.integer) else (int, float)
+    if not isinstance(value, accepted) or (isinstance(value, bool) and not is_bool):
         raise CodecError(f"{value!r} is not of type {kind.__name__}")
     try:
         return kind(value)
@@ -240,11 +204,9 @@ def restore_arrays(value: Any) -> Any:
 def _restore(value: Any) -> Any:
     match value:
         case dict():
-            return (
-                _build_mapping(value)
-                if ARRAY_KEY in value
-                else {key: _restore(of) for key, of in value.items()}
-            )
+            if ARRAY_KEY in value:
+                return _build_mapping(value)
+            return {key: _restore(of) for key, of in value.items()}
         case list():
             return [_restore(item) for item in value]
         case _:
@@ -264,17 +226,14 @@ def msgpack_encoder() -> msgspec.msgpack.Encoder:
 def json_decoder(kind: Any = Any) -> Decode:
     """Return a decoder from JSON to values of a type; with `Any`, arrays are restored.
 
-    The function raises `CodecError`, and nothing else, for bytes that do not encode such a value.
+    It raises `CodecError`, and nothing else, for bytes that do not encode such a value.
     """
     decode = _guarded(msgspec.json.Decoder(kind, dec_hook=decode_hook).decode)
     return (lambda data: restore_arrays(decode(data))) if kind is Any else decode
 
 
 def msgpack_decoder(kind: Any = Any) -> Decode:
-    """Return a decoder from MessagePack to values of a type.
-
-    The function raises `CodecError`, and nothing else, for bytes that do not encode such a value.
-    """
+    """Return a decoder from MessagePack to values of a type; raises as that of `json_decoder`."""
     return _guarded(msgspec.msgpack.Decoder(kind, dec_hook=decode_hook, ext_hook=ext_hook).decode)
 
 

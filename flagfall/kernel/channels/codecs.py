@@ -25,15 +25,7 @@ _LONGEST_BEGINNING_BYTES: Final = 3
 
 
 class CodecError(FlagfallError, ValueError):
-    """A value cannot be encoded, or data cannot be decoded.
-
-    Attributes:
-        position: zero-based position in the input; `None` if that has no meaning.
-    """
-
-    def __init__(self, message: str, position: int | None = None) -> None:
-        super().__init__(message)
-        self.position = position
+    """A value cannot be encoded, or data cannot be decoded."""
 
 
 def text_to_bits(text: str) -> str:
@@ -46,9 +38,8 @@ def text_to_bits(text: str) -> str:
         data = text.encode()
     except UnicodeEncodeError as error:
         at = error.start
-        raise CodecError(
-            f"character {at} is {text[at]!r}, half of a surrogate pair: it has no UTF-8 form", at
-        ) from None
+        what = f"character {at} is {text[at]!r}, half of a surrogate pair: it has no UTF-8 form"
+        raise CodecError(what) from None
     return "".join([_BITS[byte] for byte in data])
 
 
@@ -56,7 +47,6 @@ def bits_to_text(bits: str, *, strict: bool = False) -> str | None:
     """Read whole bytes of bits as UTF-8; bits after the last whole byte are ignored.
 
     Args:
-        bits: characters `0` and `1`.
         strict: all bytes must decode; otherwise leading bytes are dropped until the rest decodes.
 
     Returns:
@@ -67,9 +57,7 @@ def bits_to_text(bits: str, *, strict: bool = False) -> str | None:
     """
     text = _bits_to_bytes(bits).decode("utf-8", "surrogateescape")
     good_from = _after_last_escape(text)
-    if strict and good_from > 0:
-        return None
-    return text[good_from:] or None
+    return None if strict and good_from > 0 else text[good_from:] or None
 
 
 def _after_last_escape(text: str) -> int:
@@ -87,7 +75,7 @@ def _check_bits(bits: str, offset: int = 0) -> None:
     wrong = _NO_BIT.search(bits)
     if wrong is not None:
         at = offset + wrong.start()
-        raise CodecError(f"bit {at} is {wrong.group()!r}: the bit wire carries 0 and 1 only", at)
+        raise CodecError(f"bit {at} is {wrong.group()!r}: the bit wire carries 0 and 1 only")
 
 
 class BitDecoder:
@@ -102,10 +90,7 @@ class BitDecoder:
         self._taken = 0
 
     def feed(self, bits: str) -> str:
-        """Add bits.
-
-        Returns:
-            The characters that they complete; may be empty.
+        """Add bits, and return the characters that they complete; may be empty.
 
         Raises:
             CodecError: another character is among the bits; nothing was added. The message has its position,

@@ -96,9 +96,8 @@ def _check_bound(max_frame_bytes: int) -> None:
         raise ValueError(f"max_frame_bytes must be from 1 to {256**HEADER_BYTES - 1}, not {max_frame_bytes}")
 
 
-def _check_length(length: int, max_frame_bytes: int) -> None:
-    if length > max_frame_bytes:
-        raise FrameError(f"a frame of {length} bytes is longer than {max_frame_bytes}")
+def _too_long(length: int, max_frame_bytes: int) -> FrameError:
+    return FrameError(f"a frame of {length} bytes is longer than {max_frame_bytes}")
 
 
 def frame(payload: bytes, max_frame_bytes: int = MAX_FRAME_BYTES) -> bytes:
@@ -120,7 +119,7 @@ def header_of(payload: bytes, max_frame_bytes: int = MAX_FRAME_BYTES) -> bytes:
     """
     length = len(payload)
     if length > max_frame_bytes:
-        _check_length(length, max_frame_bytes)
+        raise _too_long(length, max_frame_bytes)
     return length.to_bytes(HEADER_BYTES, "big")
 
 
@@ -130,9 +129,6 @@ class Framer:
         framer.feed(chunk)
         while (payload := framer.next_frame()) is not NEED_MORE:
             take(payload)
-
-    Args:
-        max_frame_bytes: the maximum payload size that is accepted.
 
     Raises:
         ValueError: the bound does not fit the header.
@@ -177,11 +173,9 @@ class Framer:
         return payload
 
     def feed_and_take(self, data: bytes) -> Frame:
-        """Add input and return the next payload, or `NEED_MORE`; a chunk that is one frame is not stored.
+        """Add input and return the next payload, or `NEED_MORE`; raises as `feed` and `next_frame` do.
 
-        Raises:
-            FrameError: as `feed` and `next_frame`.
-            UsageError: as `feed`.
+        A chunk that is one frame is not stored.
         """
         end = len(data)
         if not self._buffer and self._bad_length is None and not self._closed and end >= HEADER_BYTES:
@@ -192,10 +186,7 @@ class Framer:
         return self.next_frame()
 
     def close(self) -> bool:
-        """End the input.
-
-        Returns:
-            True if the input ended inside a frame, so that data was lost.
+        """End the input; return whether it ended inside a frame, so that data was lost.
 
         Raises:
             FrameError: the stream is broken since an earlier header.
@@ -215,8 +206,7 @@ class Framer:
                 return length
             self._bad_length = length
             self._buffer.clear()
-        _check_length(self._bad_length, self._max_frame_bytes)
-        return None  # pragma: no cover - the line above raises
+        raise _too_long(self._bad_length, self._max_frame_bytes)
 
     def _check_taken(self) -> None:
         length = self._length()

@@ -75,7 +75,6 @@ class PipeStream:
     a turn each pass would cost more than the system call.
 
     Args:
-        read_fd: descriptor to read from.
         write_fd: descriptor to write to; by default `read_fd`, as with a socket.
     """
 
@@ -189,11 +188,7 @@ class TcpStream(PipeStream):
         super().__init__(connection.fileno())
 
     async def write(self, data: bytes | memoryview) -> None:
-        """Write all bytes; see `PipeStream.write`.
-
-        Raises:
-            trio.BrokenResourceError: the other end is gone.
-        """
+        """Write all bytes; see `PipeStream.write`."""
         self._incomplete = False
         await super().write(data)
 
@@ -267,11 +262,7 @@ class ByteStream(Protocol):
 
 
 class FramedStream:
-    """Sends and receives payloads over a byte stream, which it owns: as lines, later as frames if chosen.
-
-    Args:
-        max_bytes: maximum size of a received payload.
-    """
+    """Sends and receives payloads over a byte stream, which it owns: as lines, later as frames if chosen."""
 
     def __init__(self, pipe: ByteStream, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._pipe = pipe
@@ -303,10 +294,7 @@ class FramedStream:
             await self.flush()
 
     def send_nowait(self, payload: bytes) -> bool:
-        """Send as much of a payload as possible without waiting.
-
-        Returns:
-            True if all of it was sent; otherwise `flush` comes next.
+        """Send as much of a payload as possible without waiting; if false, `flush` comes next.
 
         Raises:
             FrameError: a frame would be too long.
@@ -329,11 +317,7 @@ class FramedStream:
         return False
 
     async def flush(self) -> None:
-        """Send what `send_nowait` has left. If the call is cancelled, close the stream.
-
-        Raises:
-            trio.BrokenResourceError: the other end is gone.
-        """
+        """Send what `send_nowait` has left; raises as `send` does. If it is cancelled, close the stream."""
         unsent, self._unsent = self._unsent, memoryview(b"")
         if self._direct is None:
             await self._pipe.write(bytes(unsent))
@@ -341,13 +325,7 @@ class FramedStream:
             await self._direct.write(unsent)
 
     def receive_nowait(self) -> bytes | None:
-        """Return the next payload if it is there, by at most one read; `None` if it is incomplete.
-
-        Raises:
-            trio.EndOfChannel: as `receive`.
-            FrameError: as `receive`.
-            LineError: as `receive`.
-        """
+        """Return the next payload if one read at most completes it, else `None`; raises as `receive` does."""
         payload = self._next()
         if payload is None and self._direct is not None:
             data = self._direct.read_nowait()

@@ -15,7 +15,7 @@ Rule 4: this file knows no clock and no match.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, Protocol, TypeVar
 
 import trio
 from msgspec import Struct
@@ -23,9 +23,6 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, reschedule, wai
 
 from flagfall.events import Verdict
 from flagfall.timing.control import Phase
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 class LateNotice(Struct, frozen=True):
@@ -49,9 +46,7 @@ class Envelope(Struct, frozen=True, gc=False):
     Attributes:
         number: identifies it within the match. Turns count 0, 1, 2, ...; the other phases count
             -1, -2, -3, ...
-        observation: what the agent is shown.
         reward: the reward for an earlier action, 0 if there was none.
-        phase: what is asked.
         late: the notice of a turn that was late or illegal, once, in the first envelope after it.
     """
 
@@ -88,14 +83,10 @@ class ReplyHandler(Protocol):
 class _NoHandler:
     """Takes the replies that come when the match is over, and does nothing with them."""
 
-    def answered(self, envelope: Envelope, value: Any) -> None:
+    def answered(self, *_reply: object) -> None:
         pass
 
-    def answered_stale(self, envelope: Envelope, value: Any) -> None:
-        pass
-
-    def answered_nothing(self, number: object) -> None:
-        pass
+    answered_stale = answered_nothing = answered
 
 
 _NO_HANDLER: Final = _NoHandler()
@@ -113,15 +104,7 @@ class NoPublicConstructor(type):
 
 
 class TurnChannelStatistics(NamedTuple):
-    """State of a turn channel at one moment.
-
-    Attributes:
-        waiting: the number of the envelope that was sent and not taken yet.
-        taken: the number of the envelope that was taken and not answered yet.
-        open: the number of the envelope that can still be answered.
-        tasks_waiting_receive: the number of tasks that wait for an envelope: 0 or 1.
-        is_closed: no more envelopes come.
-    """
+    """State of a turn channel at one moment: the numbers of its envelopes, and whether a task waits."""
 
     waiting: int | None
     taken: int | None
@@ -213,29 +196,7 @@ class TurnChannel(metaclass=NoPublicConstructor):
         """Hand over no more replies; so the channel and its handler do not keep each other in memory."""
         self._handler = _NO_HANDLER
 
-    async def aclose(self) -> None:
-        """Close as `close` does, with a checkpoint; closes also when it is cancelled."""
-        self.close()
-        await checkpoint()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
     # The agent's end.
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Envelope:
-        try:
-            return await self.receive()
-        except trio.EndOfChannel:
-            raise StopAsyncIteration from None
 
     def take(self) -> Envelope | None:
         """Take the envelope that waits; `None` if there is none, or if the loop must run first."""

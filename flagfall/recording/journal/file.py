@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import io
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EAGAIN
-from io import FileIO
+from errno import EAGAIN, EINVAL
+from pathlib import Path
 from stat import S_ISREG
-from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
+from typing import Any, BinaryIO, Final, TypeVar, cast
 
 import outcome
 import trio
 from trio.lowlevel import RunVar
 
 from flagfall.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
 
 # One writer thread for all journals of an event loop; jobs that wait at the same time share one call.
 #
@@ -58,12 +51,6 @@ class Disk:
 
     async def do(self, work: Callable[[], _T]) -> _T:
         """Run a function in the thread; it runs to its end even if the caller is cancelled.
-
-        Args:
-            work: the function; it may block.
-
-        Returns:
-            The value that the function returns.
 
         Raises:
             OSError: no thread can be started.
@@ -132,11 +119,7 @@ ZSTD_LEVEL: Final = 3
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether a journal of this name is compressed.
-
-    Args:
-        path: the name; `.zst` at its end means compression.
-    """
+    """Return whether a journal of this name is compressed: it ends in `.zst`."""
     return path.suffix == ".zst"
 
 
@@ -144,9 +127,8 @@ def _zstandard() -> Any:
     try:
         import zstandard  # noqa: PLC0415 - an extra
     except ImportError:
-        raise UsageError(
-            "a journal that ends in .zst needs the extra zstd: pip install 'flagfall[zstd]'"
-        ) from None
+        what = "a journal that ends in .zst needs the extra zstd: pip install 'flagfall[zstd]'"
+        raise UsageError(what) from None
     return zstandard
 
 
@@ -182,7 +164,6 @@ class JournalFile:
         path: the file; it is created, or emptied.
 
     Attributes:
-        length: the number of bytes in the file.
         compressed: whether the file is compressed, each batch as a block of its own.
 
     Raises:
@@ -192,7 +173,7 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.compressed: bool = is_compressed(path)
-        self._file = FileIO(path, "wb", opener=_open_without_emptying)
+        self._file = io.FileIO(path, "wb", opener=_open_without_emptying)
         self.length: int = 0
         made = os.fstat(self._file.fileno())
         self._identity = (made.st_dev, made.st_ino)
@@ -221,9 +202,6 @@ class JournalFile:
 
         In a compressed file each batch is a block of its own: it can be read whatever follows it, and the
         bytes do not depend on the number of batches written in one call.
-
-        Args:
-            batches: whole batches, with their seals.
         """
         self._look()
         if self._squeeze is None:
@@ -234,7 +212,7 @@ class JournalFile:
 
     def _look(self) -> None:
         """Check every `LOOK_SECONDS` that the name still leads to this file."""
-        now = monotonic()
+        now = time.monotonic()
         if now < self._look_at:
             return
         self._look_at = now + LOOK_SECONDS
@@ -285,7 +263,7 @@ def open_lines(path: Path, max_bytes: int, offset: int = 0) -> Iterator[Iterator
     """
     with open(path, "rb", opener=_open_at_once) as file:
         if not S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
+            raise OSError(EINVAL, "it is not a regular file")
         if is_compressed(path):
             yield _unsqueezed(file, max_bytes, offset)
         else:

@@ -25,21 +25,18 @@ schema is refused.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from hashlib import blake2b, sha256
 from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from flagfall.events import ON_TIME, SCHEMA, Event, SeatDisqualified, TurnPlayed, TurnsPlayed, Verdict
 from flagfall.kernel.channels.arrays import json_decoder, json_encoder, restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
 
 # Digests that stand for long observations in a journal. Pure.
 #
@@ -71,12 +68,7 @@ class Digest(msgspec.Struct, frozen=True, rename={"digest": "$digest"}):
 
 
 def update(state: Any, data: bytes) -> None:
-    """Update a hash in pieces of at most `HASHED_BYTES`.
-
-    Args:
-        state: a hash object of `hashlib`.
-        data: the bytes to add.
-    """
+    """Update a hash in pieces of at most `HASHED_BYTES`."""
     for at in range(0, len(data), HASHED_BYTES):
         state.update(data[at : at + HASHED_BYTES])
 
@@ -94,11 +86,7 @@ def kept(text: bytes) -> msgspec.Raw | Digest:
 
 
 def restored(observation: Any) -> Any:
-    """Return a decoded observation, with a `Digest` in place of the mapping that stands for one.
-
-    Args:
-        observation: the decoded JSON value.
-    """
+    """Return a decoded observation, with a `Digest` in place of the mapping that stands for one."""
     if isinstance(observation, dict) and observation.keys() == {"$digest", "bytes"}:
         digest, length = observation["$digest"], observation["bytes"]
         if type(digest) is str and type(length) is int:
@@ -157,21 +145,16 @@ def event_decoder(*others: type) -> Callable[[bytes], Any]:
     return json_decoder(reduce(or_, by_name.values()))
 
 
-_encoder = json_encoder()
 _decode: Callable[[bytes], Any] = event_decoder()
 _decode_old: Callable[[bytes], Any] = event_decoder(_OldTurn, Fell)
 _decode_schema: Callable[[bytes], Any] = json_decoder(_Schema)
 
-encode: Final[Callable[[Any], bytes]] = _encoder.encode
+encode: Final[Callable[[Any], bytes]] = json_encoder().encode
 """Encode a value as JSON; raises `CodecError`, another `ValueError` or `TypeError` if it has no JSON form."""
 
 
 def seal_line(lines: int, digits: str) -> bytes:
-    """Return the line of a seal.
-
-    Args:
-        digits: hexadecimal digits of the hash.
-    """
+    """Return the line of a seal."""
     return f'{{"event":"seal","lines":{lines},"sha256":"{digits}"}}\n'.encode()
 
 
@@ -182,12 +165,7 @@ class Sealer:
         self._hash = sha256()
 
     def seal(self, text: bytes, lines: int, *, last: bool = False) -> bytes:
-        """Return the seal of the next batch.
-
-        Args:
-            lines: the number of these lines.
-            last: the batch is the last one of the journal.
-        """
+        """Return the seal of the next batch."""
         update(self._hash, text)
         digits = self._hash.hexdigest()
         seal = seal_line(lines, digits if last else digits[:SHORT_DIGITS])
@@ -241,22 +219,10 @@ def _with_arrays(event: Event) -> Event:
 
 
 def schema_of(line: bytes) -> int:
-    """Return the schema number of a journal.
-
-    Args:
-        line: the first line.
-
-    Raises:
-        CodecError: the line has no schema number.
-    """
-    number: int = _decode_schema(line).schema
-    return number
+    """Return the schema number in the first line of a journal; raises `CodecError` without one."""
+    return int(_decode_schema(line).schema)
 
 
 def writable(text: str) -> str:
-    """Return a text with lone surrogates escaped, since UTF-8 cannot encode them.
-
-    Args:
-        text: a text from an agent.
-    """
+    """Return a text with lone surrogates escaped, since UTF-8 cannot encode them."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -24,10 +26,6 @@ from flagfall.recording.journal.format import (
     seal_line,
 )
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Generator, Iterator
-
 _MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
 """The longest batch before its last line. Even 64 turns of schema 1 with the longest whole numbers that
 Python reads (4300 digits) are shorter."""
@@ -42,7 +40,6 @@ class JournalError(UsageError):
     Attributes:
         line: the number of the line where that shows, from 1.
         turn: the last turn before that line; `None` if there is none.
-        what: what is wrong.
     """
 
     def __init__(self, path: Path, line: int, turn: int | None, what: str) -> None:
@@ -67,7 +64,6 @@ class Batch:
         lines: the lines with their newlines, each an event or many turns.
         state: `sealed`; `last` for the final seal; `damaged` if the seal is wrong or missing; `torn` if the
             file ends within the batch. A batch of the last three states is the last one.
-        what: for `damaged` and `torn`: what is wrong.
     """
 
     line: int
@@ -77,11 +73,7 @@ class Batch:
 
 
 def batches(path: Path) -> Generator[Batch]:
-    """Yield the batches of a journal; the last one has another state than `sealed`.
-
-    Raises:
-        JournalError: the file cannot be read.
-    """
+    """Yield the batches of a journal; the last one is not `sealed`. Raises `JournalError` if unreadable."""
     try:
         with open_lines(path, MAX_LINE_BYTES) as lines:
             yield from _split(lines)
@@ -124,8 +116,6 @@ def state_of_seal(line: bytes, lines: int, digits: str) -> SealState:
     """Return whether a line is the seal that is due: `sealed`, `last` for the final seal, or `damaged`.
 
     Args:
-        line: the line with its newline.
-        lines: the number of lines since the previous seal.
         digits: the hash of all bytes of the file before this line, as 64 hexadecimal digits.
     """
     if line == seal_line(lines, digits[:SHORT_DIGITS]):
@@ -142,9 +132,6 @@ def _sealed(number: int, held: list[bytes], line: bytes, digits: str) -> Batch:
 def check_schema(path: Path, line: bytes) -> int:
     """Return the schema of a journal.
 
-    Args:
-        line: its first line.
-
     Raises:
         JournalError: the schema is newer than `SCHEMA`, or the line is not the first one of a journal.
     """
@@ -153,12 +140,8 @@ def check_schema(path: Path, line: bytes) -> int:
     except CodecError as error:
         raise JournalError(path, 1, None, f"this is not a journal: {error}") from None
     if schema > SCHEMA:
-        raise JournalError(
-            path,
-            1,
-            None,
-            f"written by a newer flagfall: its schema is {schema}, and this version reads up to {SCHEMA}",
-        )
+        what = f"written by a newer flagfall: its schema is {schema}, and this version reads up to {SCHEMA}"
+        raise JournalError(path, 1, None, what)
     return schema
 
 
@@ -180,25 +163,23 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Event]:
 
 
 def read_batches(path: str | os.PathLike[str]) -> Iterator[tuple[Batch, Iterator[Event]]]:
-    """Yield the batches of a journal with their events; otherwise as `read_journal`.
-
-    Args:
-        path: the file; compressed if its name ends in `.zst`.
-
-    Raises:
-        JournalTruncated: as for `read_journal`.
-        JournalError: the same; iterators over events raise it, too.
-    """
+    """Yield the batches of a journal with their events; these iterators raise as `read_journal` does, too."""
     path = Path(path)
     turn: int | None = None
     schema = SCHEMA
 
     def events_of(batch: Batch) -> Iterator[Event]:
         nonlocal turn
-        for event in _events(path, batch, turn, schema):
-            if type(event) is TurnPlayed:
-                turn = event.turn
-            yield event
+        for line, text in enumerate(batch.lines, batch.line):
+            try:
+                events = decode_events(text, schema)
+            except CodecError as error:
+                raise JournalError(path, line, turn, f"not an event: {error}") from None
+            for event in events:
+                if (type(event) is MatchStarted) is not (line == 1):
+                    raise JournalError(path, line, turn, "a match begins in line 1 and nowhere else")
+                turn = event.turn if type(event) is TurnPlayed else turn
+                yield event
 
     with closing(batches(path)) as parts:
         for batch in parts:
@@ -209,16 +190,3 @@ def read_batches(path: str | os.PathLike[str]) -> Iterator[tuple[Batch, Iterator
             yield batch, events_of(batch)
             if batch.state == "torn":
                 raise JournalTruncated(path, batch.line + len(batch.lines), turn, batch.what)
-
-
-def _events(path: Path, batch: Batch, turn: int | None, schema: int) -> Iterator[Event]:
-    for line, text in enumerate(batch.lines, batch.line):
-        try:
-            events = decode_events(text, schema)
-        except CodecError as error:
-            raise JournalError(path, line, turn, f"not an event: {error}") from None
-        for event in events:
-            if (type(event) is MatchStarted) is not (line == 1):
-                raise JournalError(path, line, turn, "a match begins in line 1 and nowhere else")
-            turn = event.turn if type(event) is TurnPlayed else turn
-            yield event

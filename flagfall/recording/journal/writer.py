@@ -10,10 +10,12 @@ wall clock a batch is closed once it has waited for `FLUSH_SECONDS`.
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 import trio
@@ -31,10 +33,6 @@ from flagfall.recording.journal.format import (
     kept,
     writable,
 )
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
 
 FLUSH_SECONDS: Final = 0.25
 """The longest time until an event is passed to the operating system: a killed process loses no more."""
@@ -56,9 +54,7 @@ class JournalStatistics:
     """Statistics of a journal that is being written.
 
     Attributes:
-        events: events encoded so far.
         waiting_bytes: bytes encoded and not written yet.
-        peak_waiting_bytes: the greatest value of `waiting_bytes` so far.
         pauses: the number of times the match waited for the disk.
     """
 
@@ -113,9 +109,6 @@ class Journal:
     def check(path: str | os.PathLike[str]) -> Path:
         """Check that a journal can be written, without touching the file.
 
-        Returns:
-            The same path.
-
         Raises:
             UsageError: the folder does not exist or may not be written, the path is a folder, or the extra
                 for `.zst` is not installed.
@@ -135,20 +128,13 @@ class Journal:
     def __call__(self, event: Event) -> None:
         """Record one event; never blocks.
 
-        Args:
-            event: the next event of the match.
-
         Raises:
             HostFault: the event cannot be written as JSON; it is not recorded.
         """
         self._add(self._encoded(event), 1)
 
     def write_batch(self, turns: TurnsPlayed) -> None:
-        """Take plain turns; never blocks.
-
-        Raises:
-            HostFault: as a call does.
-        """
+        """Take plain turns; never blocks, and raises as a call does."""
         self._add(self._encoded(turns), len(turns))
 
     def _add(self, line: bytes, events: int) -> None:
@@ -208,8 +194,7 @@ class Journal:
     ) -> None:
         """Begin a match; see `flagfall.kernel.dispatcher.WritingSink`.
 
-        Raises:
-            UsageError: it has recorded a match already, or is recording one.
+        Raises `UsageError` if it has recorded a match, or is recording one.
         """
         if self._attached:
             raise UsageError(f"journal {self.path}: it records one match; make a Journal for each")

@@ -54,9 +54,8 @@ def test_bits_are_heard_as_the_standard_serializer_does(
 
 @pytest.mark.parametrize("wrong", ["2", " ", "٣"])
 def test_other_characters_are_no_bits(wrong: str) -> None:
-    with pytest.raises(CodecError, match="bit 3 is") as caught:
+    with pytest.raises(CodecError, match="bit 3 is"):
         bits_to_text("010" + wrong)
-    assert caught.value.position == 3
     decoder = BitDecoder()
     decoder.feed("0" * 13)
     with pytest.raises(CodecError, match="bit 14 is"):

@@ -37,7 +37,6 @@ class AnswerForm:
     """Form of an answer.
 
     Attributes:
-        schema: JSON Schema of the object.
         read: returns the action in a text; raises `InvalidAnswer`.
     """
 
@@ -47,11 +46,7 @@ class AnswerForm:
 
 
 def action_form(legal: Sequence[int]) -> AnswerForm:
-    """Return the form of an answer that is one of some numbers.
-
-    Args:
-        legal: the legal actions; at least one.
-    """
+    """Return the form of an answer that is one of some numbers."""
     values: dict[str, Any] = {"type": "integer", "minimum": min(legal), "maximum": max(legal)}
     if len(legal) <= _BYTES:
         values = {"type": "integer", "enum": list(legal)}
@@ -66,20 +61,11 @@ def speech_form() -> AnswerForm:
 
 
 def _schema(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {name: values},
-        "required": [name],
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": {name: values}, "required": [name], "additionalProperties": False}
 
 
 def read_move(text: str, legal: Sequence[int]) -> int:
-    """Return the action in an answer.
-
-    Raises:
-        InvalidAnswer: there is none.
-    """
+    """Return the action in an answer; raises `InvalidAnswer` if there is none."""
     action: int = _read(text, _Move).action
     if action not in legal:
         raise InvalidAnswer(f"{action} is not one of the actions")
@@ -87,11 +73,7 @@ def read_move(text: str, legal: Sequence[int]) -> int:
 
 
 def read_speech(text: str) -> str:
-    """Return the text that the model says, one byte for each character.
-
-    Raises:
-        InvalidAnswer: there is none, or it is too long.
-    """
+    """Return the text that the model says, one byte a character; raises `InvalidAnswer` for other answers."""
     said: str = _read(text, _Speech).say
     if len(said) > MAX_SPEECH_CHARS:
         raise InvalidAnswer(f"more than {MAX_SPEECH_CHARS} characters")
@@ -122,11 +104,7 @@ _REWARDS: Final = 2
 
 
 class Dialogue:
-    """Earlier questions and answers, the newest of them.
-
-    Args:
-        exchanges: most exchanges that are kept.
-    """
+    """Earlier questions and answers, the newest of them."""
 
     def __init__(self, exchanges: int) -> None:
         self._kept: deque[tuple[str, str]] = deque(maxlen=exchanges)
@@ -153,11 +131,10 @@ class Dialogue:
 
     def messages(self, system: str, question: str) -> list[dict[str, str]]:
         """Return the messages of a request."""
-        found = [{"role": "system", "content": system}]
-        for earlier, answer in self._kept:
-            found.append({"role": "user", "content": earlier})
-            found.append({"role": "assistant", "content": answer})
-        return [*found, {"role": "user", "content": question}]
+        said = [("system", system)]
+        for exchange in self._kept:
+            said += zip(("user", "assistant"), exchange, strict=True)
+        return [{"role": role, "content": text} for role, text in (*said, ("user", question))]
 
 
 class Listener:
@@ -166,10 +143,6 @@ class Listener:
     An answer is due when the teacher pauses, after a sentence at once and otherwise after two silent bytes;
     at the second reward, as a teacher who pays while it talks expects answers while it talks; and in any case
     when `most` bytes were heard, as a teacher may never pause, or may wait in silence.
-
-    Args:
-        silence: the byte for silence.
-        most: most bytes that are heard before an answer is due.
     """
 
     def __init__(self, silence: int, most: int) -> None:
@@ -183,12 +156,7 @@ class Listener:
         self._last = ""
 
     def hear(self, byte: int, reward: float) -> None:
-        """Take the next byte.
-
-        Args:
-            byte: 0 to 255.
-            reward: the reward that came with it.
-        """
+        """Take the next byte."""
         if reward:
             self._heard.append(f"\n[reward {reward:g}]\n")
             self._rewards += 1
@@ -197,9 +165,7 @@ class Listener:
         if byte == self._silence:
             self._silent += 1
         else:
-            self._silent = 0
-            self._is_new = True
-            self._last = chr(byte)
+            self._silent, self._is_new, self._last = 0, True, chr(byte)
 
     def is_due(self) -> bool:
         """Return whether the model is to be asked now."""

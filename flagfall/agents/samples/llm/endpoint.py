@@ -66,13 +66,7 @@ class Endpoint:
 
     @classmethod
     def from_env(cls, url: str | None, model: str | None, key: str | None) -> Endpoint:
-        """Return the endpoint of the arguments, or for `None` of the environment variables.
-
-        Args:
-            url: see `Endpoint`.
-            model: see `Endpoint`.
-            key: see `Endpoint`.
-        """
+        """Return the endpoint of the arguments, or for `None` of the environment variables."""
         env = os.environ
         return cls(
             (env.get(URL, "") if url is None else url).strip().rstrip("/"),
@@ -115,9 +109,6 @@ class ModelOptions:
     def parse(cls, options: Mapping[str, Any]) -> ModelOptions:
         """Return the options of a text.
 
-        Args:
-            options: values by name, see `flagfall.texts`.
-
         Raises:
             UsageError: an option is unknown or has an invalid value.
         """
@@ -136,14 +127,14 @@ class ModelOptions:
         """Return the names of invalid options, and what they may be."""
         rules = {
             "url": (_is_plain_url(self.url), "an address such as http://127.0.0.1:8000/v1, no password"),
-            "model": (self.model is None or _is_text(self.model), "the name of a model"),
+            "model": (isinstance(self.model, str | None), "the name of a model"),
             "temperature": (
                 self.temperature == "default" or _is_number(self.temperature, 0, MAX_TEMPERATURE),
                 f"a number from 0 to {MAX_TEMPERATURE:g}, or default",
             ),
             "max_tokens": (_is_whole(self.max_tokens, 1, MAX_TOKENS), f"a number from 1 to {MAX_TOKENS}"),
             "system": (
-                _is_text(self.system) and len(self.system) <= MAX_SYSTEM_CHARS,
+                type(self.system) is str and len(self.system) <= MAX_SYSTEM_CHARS,
                 f"a text of at most {MAX_SYSTEM_CHARS} characters",
             ),
             "memory": (_is_whole(self.memory, 0, MAX_MEMORY), f"a number from 0 to {MAX_MEMORY}"),
@@ -158,19 +149,12 @@ class ModelOptions:
 
 
 def _is_plain_url(url: object) -> bool:
-    if url is None:
-        return True
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        return False
+    if not isinstance(url, str):
+        return url is None
     try:
-        parts = urlsplit(url)
+        return url.startswith(("http://", "https://")) and "@" not in urlsplit(url).netloc
     except ValueError:
         return False
-    return "@" not in parts.netloc
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _is_whole(value: Any, least: int, most: int) -> bool:
@@ -217,7 +201,6 @@ class Failure(FlagfallError):
     """A request without an answer.
 
     Attributes:
-        kind: see `FailureKind`.
         what: describes it in one line, without texts of the endpoint.
         seconds: pause that the endpoint asks for.
         permanent: the request would fail again.
@@ -272,11 +255,7 @@ class _Response(msgspec.Struct):
 
 
 def read_completion(body: bytes) -> Completion:
-    """Return the answer in the body of a response.
-
-    Raises:
-        Failure: there is none.
-    """
+    """Return the answer in the body of a response; raises `Failure` if there is none."""
     try:
         found = msgspec.json.decode(body, type=_Response)
     except (ValueError, RecursionError):
@@ -297,9 +276,6 @@ def _tokens(usage: Any, name: str) -> int:
 
 class ModelClient:
     """Connection to one endpoint.
-
-    Args:
-        options: what is requested.
 
     Attributes:
         in_flight: a request was sent, and its response is not complete.
@@ -390,9 +366,8 @@ class ModelClient:
                         if len(body) > MAX_ANSWER_BYTES:
                             reading.cancel()
         except (http.ConnectError, http.ConnectTimeout, http.InvalidURL, http.UnsupportedProtocol):
-            failure = Failure(
-                "unreachable", "the endpoint cannot be reached"
-            )  # its own text may hold the URL
+            # Its own text may hold the URL.
+            failure = Failure("unreachable", "the endpoint cannot be reached")
         except http.HTTPError:
             failure = Failure("broken_answers", "the connection broke, or spoke no HTTP")
         if failure is not None:
@@ -415,11 +390,7 @@ def _judge(status: int, retry_after: str) -> None:
 
 
 def load_httpx() -> Any:
-    """Return the library for HTTP.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """Return the library for HTTP; raises `UsageError` if it is not installed."""
     try:
         import httpx  # noqa: PLC0415 - an extra
     except ImportError:
