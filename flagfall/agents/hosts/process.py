@@ -59,10 +59,11 @@ class SubprocessHost:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
         try:
             await seat.agent.turn()
-            play = partial(self._play, seat, briefing)
-            await run_supervised(self._command, self._isolation, seat, play, shown=self._shown)
         except trio.EndOfChannel:
             return
+        else:
+            play = partial(self._play, seat, briefing)
+            await run_supervised(self._command, self._isolation, seat, play, shown=self._shown)
         finally:
             if self._server_uses:
                 await self._server_uses.pop().end()
