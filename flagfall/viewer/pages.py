@@ -22,7 +22,7 @@ import msgspec
 
 from flagfall.texts import one_line
 
-STATIC: Final = Path(__file__).parent.parent / "static"
+STATIC: Final = Path(__file__).parent / "static"
 """Folder of the scripts and styles; a server offers its files as `/static/...`."""
 
 _IMPORT = re.compile(r'^import \{([\w$,\s]*)\} from "(\.\.?/[\w./-]+\.js)";\n', flags=re.MULTILINE)

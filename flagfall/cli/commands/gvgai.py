@@ -7,11 +7,11 @@ from typing import Final
 from cyclopts import App
 
 _COMMANDS: Final = {
-    "train": ("train:train", "Train and validate an agent on one game, and print its statistics."),
+    "train": ("play:train", "Train and validate an agent on one game, and print its statistics."),
     "contest": ("contest:contest", "Play every agent on every game, with ranks and points."),
-    "serve": ("serve:serve", "Let clients of the original connect and play."),
-    "play-on": ("play_on:play_on", "Play at a server of the original."),
-    "results": ("results:results", "Print the statistics of a recorded track."),
+    "serve": ("play:serve", "Let clients of the original connect and play."),
+    "play-on": ("play:play_on", "Play at a server of the original."),
+    "results": ("play:results", "Print the statistics of a recorded track."),
 }
 
 gvgai: Final = App(

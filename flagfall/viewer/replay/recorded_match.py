@@ -48,7 +48,7 @@ MAX_SECONDS: Final = 300.0
 """Longest time for one part of a match: a page waits for it."""
 
 _PROGRAM: Final = (
-    "import sys; sys.path[:] = sys.argv[1:]; from flagfall.viewer.replay import worker; worker.main()"
+    "import sys; sys.path[:] = sys.argv[1:]; from flagfall.viewer.replay import execution; execution.main()"
 )
 """The process can import what its parent can, and nothing else that lies in the working directory."""
 
