@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.files import Flag
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def check_host(
         Parameter(name=["--host"], consume_multiple=True, negative=""),
     ] = None,
     only: Annotated[list[str] | None, Parameter(negative="")] = None,
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Flag = False,
 ) -> int:
     """Play misbehaving agents on every host of this machine, and print how each is handled.
 

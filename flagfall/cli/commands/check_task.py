@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-_Flag = Parameter(negative="", show_default=False)
+from flagfall.cli.console.files import Flag
+
 _FAILED = 1
 
 
@@ -16,8 +17,8 @@ def check_task(
     *,
     seed: Annotated[list[int] | None, Parameter(name=["--seed"], consume_multiple=True, negative="")] = None,
     steps: int = 200,
-    remembers: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    remembers: Flag = False,
+    json: Flag = False,
 ) -> int:
     """Examine a task, and report whether it keeps the contract that matches and `verify` rely on.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
+from flagfall.cli.console.files import Flag
 from flagfall.errors import UsageError
 
 _NEEDS = {"cancel": "the id of a running match", "jobs": "a number"}
@@ -18,7 +17,7 @@ def ctl(
     value: str | None = None,
     /,
     *,
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Flag = False,
 ) -> None:
     """Show or control a running tournament: `status`, `pause`, `resume`, `cancel`, `jobs`.
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.files import Output
 from flagfall.errors import UsageError
 
 
@@ -51,7 +52,7 @@ def export(
     /,
     *,
     to: Annotated[Literal[tuple(EXPORTS)], Parameter(help=_help())],  # type: ignore[valid-type]  # their names
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
 ) -> int:
     """Export a journal, or all journals of a tournament, for other programs.
 

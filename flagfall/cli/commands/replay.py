@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
+from flagfall.cli.console.files import Flag, Output
 from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
@@ -18,17 +17,15 @@ if TYPE_CHECKING:
     import trio
     from starlette.routing import BaseRoute
 
-_Flag = Parameter(negative="", show_default=False)
-
 
 def replay(
     file: Path,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     turns: str | None = None,
     config: str | None = None,
-    trust: Annotated[bool, _Flag] = False,
+    trust: Flag = False,
     open_page: OpenPage = True,
     options: ServerOptions = ServerOptions(),  # noqa: B008 - a default of the command line
 ) -> int:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
-from flagfall.cli.console.output import Wide
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed, TaskIds, Texts
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
@@ -19,48 +18,45 @@ if TYPE_CHECKING:
     from flagfall.cli.runs.plan import RunPlan
     from flagfall.cli.runs.session import RunSession
 
-_List = Parameter(consume_multiple=True, negative="")
-_Flag = Parameter(negative="", show_default=False)
-
 
 def run(
     *,
-    task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
-    agent: Annotated[list[str] | None, Parameter(name=["--agent", "-a"]), _List] = None,
+    task: TaskIds = None,
+    agent: Annotated[Texts, Parameter(name=["--agent", "-a"])] = None,
     config: Annotated[str | None, Parameter(name=["--config", "-c"])] = None,
     scheduler: str | None = None,
     steps: int | None = None,
     matches: int = 1,
-    seed: Annotated[int, Parameter(name=["--seed", "-s"])] = 0,
+    seed: Seed = 0,
     time_control: str | None = None,
-    no_timeout: Annotated[bool, _Flag] = False,
+    no_timeout: Flag = False,
     clock: Literal["wall", "virtual"] = "wall",
     host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
-    pass_env: Annotated[list[str] | None, _List] = None,
-    show: Annotated[list[str] | None, _List] = None,
+    pass_env: Texts = None,
+    show: Texts = None,
     tick: str | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
-    whole_observations: Annotated[bool, _Flag] = False,
+    whole_observations: Flag = False,
     results: Path | None = None,
-    overwrite: Annotated[bool, _Flag] = False,
+    overwrite: Flag = False,
     words: Path | None = None,
-    bit_mode: Annotated[bool, _Flag] = False,
-    scramble: Annotated[bool, _Flag] = False,
-    fixes: Annotated[bool, _Flag] = False,
+    bit_mode: Flag = False,
+    scramble: Flag = False,
+    fixes: Flag = False,
     max_reward_per_task: float | None = None,
     agent_token_file: Path | None = None,
     agent_cert: Path | None = None,
     agent_key: Path | None = None,
-    agent_reconnect: Annotated[bool, _Flag] = False,
+    agent_reconnect: Flag = False,
     learner_cmd: str | None = None,
     learner_port: int | None = None,
     learner_address: str | None = None,
-    fail_on_disqualified: Annotated[bool, _Flag] = False,
-    wide: Wide = False,
-    json: Annotated[bool, _Flag] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    fail_on_disqualified: Flag = False,
+    wide: Flag = False,
+    json: Flag = False,
+    quiet: Quiet = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Play agents on tasks under a time control, and print the results.
@@ -166,8 +162,7 @@ def run(
     )
     check_players(plan.in_processes)
     if not quiet:
-        _print_advisory(kept)
-        _print_endless(plan)
+        _print_notices(kept, plan)
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
@@ -182,22 +177,16 @@ def run(
     return int(fail_on_disqualified and session.has_disqualified)
 
 
-def _print_advisory(isolation: Isolation) -> None:
-    """Print a line about requested limits that the kernel of this machine does not enforce, if any."""
+def _print_notices(isolation: Isolation, plan: RunPlan) -> None:
+    """Print lines about limits that the kernel of this machine does not enforce, and about an endless run."""
     import sys
 
     from flagfall.agents.process.enforcement import advisory_line
 
-    if line := advisory_line(isolation):
-        print(f"flagfall: {line}", file=sys.stderr, flush=True)
-
-
-def _print_endless(plan: RunPlan) -> None:
-    """Print a line if only a signal ends the run."""
-    import sys
-
+    lines = [advisory_line(isolation)]
     if plan.endless and not plan.has_human:
-        line = "this run has no end: Ctrl-C ends it and prints the results; --steps sets one"
+        lines.append("this run has no end: Ctrl-C ends it and prints the results; --steps sets one")
+    for line in filter(None, lines):
         print(f"flagfall: {line}", file=sys.stderr, flush=True)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import Annotated, Final
+from typing import Final
 
-from cyclopts import Parameter
+from flagfall.cli.console.files import Flag
 
 _LIST_CHARS: Final = 64
 """Characters of a line of ids: the table is as narrow as the text below it."""
@@ -13,7 +13,7 @@ _LIST_CHARS: Final = 64
 _LINE_CHARS: Final = 79
 
 
-def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
+def tasks(*, json: Flag = False) -> None:
     """List the tasks by family. Any Gymnasium or PettingZoo environment is a task as well.
 
     Args:

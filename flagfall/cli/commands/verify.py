@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-_Flag = Parameter(negative="", show_default=False)
+from flagfall.cli.console.files import Flag, Quiet
 
 
 def verify(
@@ -16,8 +13,8 @@ def verify(
     /,
     *,
     config: str | None = None,
-    trust: Annotated[bool, _Flag] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    trust: Flag = False,
+    quiet: Quiet = False,
 ) -> int:
     """Execute a recorded match again, and compare every observation, reward and result.
 

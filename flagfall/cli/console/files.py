@@ -1,4 +1,4 @@
-"""Files that commands read and write, and the options of logs and sinks."""
+"""Files that commands read and write, the options of logs and sinks, and those that commands share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TextIO, TypeAlias
 
 from cyclopts import Parameter
 
@@ -19,6 +19,16 @@ from flagfall.errors import HostFault, UsageError, suggest
 if TYPE_CHECKING:
     from flagfall.recording.match_logs import MatchLogs
 
+Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
+"""An option without a value, and without a form that switches it off."""
+
+Texts: TypeAlias = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]
+"""An option with several values."""
+
+TaskIds: TypeAlias = Annotated[Texts, Parameter(name=["--task", "-t"])]
+Seed: TypeAlias = Annotated[int, Parameter(name=["--seed", "-s"])]
+Output: TypeAlias = Annotated[Path | None, Parameter(name=["--output", "-o"])]
+Quiet: TypeAlias = Annotated[Flag, Parameter(name=["--quiet", "-q"])]
 
 _JOURNALS: Final = (b'{"event":"match"', b"\x28\xb5\x2f\xfd")
 """Beginnings of journals, plain and compressed."""
@@ -31,7 +41,6 @@ def new_folder(command: str, *, make: bool = False) -> Path:
     """Return a folder for results: the command and the time, and a number if that name is taken.
 
     Args:
-        command: the first word of the name.
         make: make it, so that no other program takes the name.
     """
     from datetime import datetime
@@ -48,14 +57,12 @@ def new_folder(command: str, *, make: bool = False) -> Path:
     raise AssertionError
 
 
-def require_file(path: Path) -> None:
-    """Require that a path is a readable file.
-
-    Args:
-        path: the path of the file, as the user wrote it.
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Return a context for reading an untrusted file: faults in it, and Ctrl-C, are reported in one line.
 
     Raises:
-        UsageError: it is not.
+        UsageError: there is no such file, or the body of the context raised one.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder, not a journal")
@@ -66,16 +73,6 @@ def require_file(path: Path) -> None:
         raise UsageError(f"no such file: {path}{hint if hint.startswith('; nearest') else ''}")
     if not os.access(path, os.R_OK):
         raise UsageError(f"{path} may not be read: permission denied")
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Return a context for reading an untrusted file: faults in it, and Ctrl-C, are reported in one line.
-
-    Raises:
-        UsageError: there is no such file, or the body of the context raised one.
-    """
-    require_file(path)
     try:
         yield
     except KeyboardInterrupt:
@@ -88,14 +85,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def check_journal(path: Path, *, overwrite: bool) -> None:
-    """Check before a match that its journal can be written.
-
-    Args:
-        overwrite: a journal that is there may be replaced.
-
-    Raises:
-        UsageError: it cannot be written, or would replace a file.
-    """
+    """Check before a match that its journal can be written, and replaces a file only with `overwrite`."""
     from flagfall.recording.journal.writer import Journal
 
     Journal.check(path)
@@ -110,10 +100,6 @@ def check_record(kind: str, path: Path, beginnings: tuple[bytes, ...], *, overwr
     Args:
         kind: `journal` or `results file`.
         beginnings: the first bytes of such files.
-        overwrite: a file of this kind may be replaced.
-
-    Raises:
-        UsageError: a file would be lost.
     """
     if not path.is_file():
         return
@@ -158,7 +144,9 @@ def replacing(path: Path) -> Iterator[TextIO]:
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
             yield file
-        made.chmod(0o666 & ~_umask())
+        mask = os.umask(0)
+        os.umask(mask)
+        made.chmod(0o666 & ~mask)
         made.replace(path)
     except OSError as error:
         raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
@@ -173,12 +161,6 @@ def _is_record(path: Path) -> bool:
             return file.read(max(map(len, _RECORDS))).startswith(_RECORDS)
     except OSError:  # there is none, or it may not be read
         return False
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @Parameter(name="*")
@@ -199,7 +181,7 @@ class LogOptions:
     log_level: Literal["debug", "info", "warning", "error"] | None = None
     log_format: Literal["console", "json"] | None = None
     log_file: Path | None = None
-    sink: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
+    sink: Texts = None
 
     @property
     def is_logging(self) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cyclopts import Parameter
-
-from flagfall.cli.console.files import NO_LOG, LogOptions
-from flagfall.cli.gvgai.options import Agents, Flag, PlayOptions, Seed
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed
+from flagfall.cli.gvgai.options import Agents, PlayOptions
 from flagfall.cli.gvgai.options import Journal as JournalFile
 from flagfall.errors import HostFault
 
@@ -32,13 +30,13 @@ def contest(
     options: PlayOptions = _DEFAULTS,
     seed: Seed = 0,
     output: Path | None = None,
-    resume: Annotated[bool, Flag] = False,
+    resume: Flag = False,
     journal: JournalFile = None,
     results: Path | None = None,
-    overwrite: Annotated[bool, Flag] = False,
-    original_output: Annotated[bool, Flag] = False,
-    json: Annotated[bool, Flag] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), Flag] = False,
+    overwrite: Flag = False,
+    original_output: Flag = False,
+    json: Flag = False,
+    quiet: Quiet = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Play every agent on every game; rank them by wins, then score, then ticks, with points across games.
@@ -151,18 +149,10 @@ class _Report:
         print(f"{match}: {line}", file=sys.stderr, flush=True)
 
     def end(self, records: Mapping[str, MatchRecord]) -> None:
-        """Tell how a contest that is not over goes on.
-
-        Args:
-            records: of the matches that count.
-
-        Raises:
-            HostFault: a match was left out.
-        """
+        """Tell how a contest that is not over goes on; raise `HostFault` if a match was left out."""
         if len(records) < len(self._specs):
-            print(
-                f"flagfall: to go on, add --output {shlex.quote(str(self._folder))} --resume", file=sys.stderr
-            )
+            again = f"--output {shlex.quote(str(self._folder))} --resume"
+            print(f"flagfall: to go on, add {again}", file=sys.stderr)
         for fault in self.faults.values():
             raise HostFault(fault)
 
@@ -172,11 +162,7 @@ class _Report:
         return statistics_of(self._folder / (record.journal or ""))
 
     def matches(self, records: Mapping[str, MatchRecord]) -> Iterator[dict[str, Any]]:
-        """Yield the data of the matches that are over, those of earlier runs too.
-
-        Args:
-            records: of the matches that count.
-        """
+        """Yield the data of the matches that are over, those of earlier runs too."""
         for spec in self._specs:
             place = {"game": spec.task, "agent": spec.entrants[0], "seed": spec.seed}
             if spec.id in records:
@@ -233,12 +219,8 @@ def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...], fol
         )
         for placing in ranking.placings:
             counts = (placing.points, placing.wins, placing.games, placing.score, placing.ticks)
-            rows.add_row(
-                str(placing.place),
-                sanitize_terminal(placing.agent),
-                *map(number, counts),
-                placing.disqualified,
-            )
+            agent = sanitize_terminal(placing.agent)
+            rows.add_row(str(placing.place), agent, *map(number, counts), placing.disqualified)
         print_table(rows)
     rows = table("place", "agent", numbers=("points", "wins", "out", "places"), title="all games")
     for row in totals:

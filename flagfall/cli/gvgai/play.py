@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
-from flagfall.cli.gvgai.options import Flag, Journal, PlayOptions, Seed, TrackOptions
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Seed
+from flagfall.cli.gvgai.options import Journal, PlayOptions, TrackOptions
 
 if TYPE_CHECKING:
     from flagfall.gvgai.server import TrackSession
@@ -32,9 +32,9 @@ def serve(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
-    overwrite: Annotated[bool, Flag] = False,
-    original_output: Annotated[bool, Flag] = False,
-    json: Annotated[bool, Flag] = False,
+    overwrite: Flag = False,
+    original_output: Flag = False,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Let clients of the original, in Java, Python or anything else, connect and play a game.
@@ -61,7 +61,7 @@ def serve(
     import trio
 
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.gvgai.execution import run_until_interrupted, say
     from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import OriginalOutput
@@ -94,7 +94,7 @@ def serve(
     async def play(stop: trio.Event) -> None:
         async with trio.open_nursery() as nursery:
             bound = await nursery.start(partial(server.run, stop=stop))
-            _say(f"waiting for clients at {address}:{bound}")
+            say(f"waiting for clients at {address}:{bound}")
 
     with logs.opened(journal, results) as opened:
         code = run_until_interrupted(play)
@@ -114,11 +114,7 @@ def serve(
 
 
 def _game(game: str | None, number: int | None, folder: Path) -> str:
-    """Return the game that the options name.
-
-    Raises:
-        UsageError: they name none, or two.
-    """
+    """Return the game that the options name."""
     from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import game_file
 
@@ -131,27 +127,20 @@ def _game(game: str | None, number: int | None, folder: Path) -> str:
 
 def _data(session: TrackSession) -> dict[str, object]:
     journal = None if session.journal is None else str(session.journal)
-    return {
-        "client": session.number,
-        "seed": session.seed,
-        "journal": journal,
-    } | session.sink.statistics.as_data()
+    place = {"client": session.number, "seed": session.seed, "journal": journal}
+    return place | session.sink.statistics.as_data()
 
 
 def _report(session: TrackSession) -> None:
+    from flagfall.cli.gvgai.execution import say
+
     if session.fault is not None:
-        _say(f"{session.name}: void: {session.fault}")
+        say(f"{session.name}: void: {session.fault}")
     elif session.result is None:
-        _say(f"{session.name} has connected")
+        say(f"{session.name} has connected")
     else:
         reason = session.result.seats[0].disqualified
-        _say(f"{session.name} {'has finished' if reason is None else f'is disqualified: {reason}'}")
-
-
-def _say(text: str) -> None:
-    import sys
-
-    print(f"flagfall: {text}", file=sys.stderr, flush=True)
+        say(f"{session.name} {'has finished' if reason is None else f'is disqualified: {reason}'}")
 
 
 def play_on(
@@ -162,7 +151,7 @@ def play_on(
     time_control: str = "gvgai-2017",
     wait: float = 10.0,
     seed: Seed = 0,
-    json: Annotated[bool, Flag] = False,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Let an agent play at a server of the original, as a client of it.
@@ -174,6 +163,7 @@ def play_on(
         time_control: Limits that the client enforces, because that server does not. `total` is the time for
             training.
         wait: Timeout of connecting, in seconds.
+        seed: Seed of the agent.
         json: Print one JSON object instead of lines.
     """
     import attrs
@@ -203,8 +193,7 @@ def play_on(
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(leave)
-            report = ClientReport()
-            reports.append(report)
+            reports.append(report := ClientReport())
             await play_remote(
                 player,
                 host,
@@ -246,9 +235,9 @@ def train(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
-    overwrite: Annotated[bool, Flag] = False,
-    original_output: Annotated[bool, Flag] = False,
-    json: Annotated[bool, Flag] = False,
+    overwrite: Flag = False,
+    original_output: Flag = False,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Train an agent on levels 0, 1, 2 of a game, validate it on 3 and 4, and print its statistics.
@@ -311,7 +300,7 @@ def train(
     return code
 
 
-def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
+def results(file: Path, /, *, json: Flag = False) -> None:
     """Print the statistics of a recorded track: wins, scores, ticks, times, and the training curve.
 
     Args:

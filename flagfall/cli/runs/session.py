@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flagfall.agents.listening import open_series
 from flagfall.cli.console.interrupts import Interrupts, interruptible
-from flagfall.cli.console.progress import Progress, block_notice, show_progress
+from flagfall.cli.console.progress import Progress, block_notice, show_live
 from flagfall.cli.runs.plan import write_results
 from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.errors import FlagfallError
@@ -22,8 +22,6 @@ from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from flagfall.cli.runs.plan import PlannedMatch, RunPlan
     from flagfall.kernel.dispatcher import Sink
     from flagfall.recording.match_logs import MatchLogs
@@ -44,12 +42,7 @@ class RunSession:
     """
 
     def __init__(
-        self,
-        plan: RunPlan,
-        *,
-        logs: MatchLogs,
-        progress: bool = False,
-        quiet: bool = False,
+        self, plan: RunPlan, *, logs: MatchLogs, progress: bool = False, quiet: bool = False
     ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []
@@ -71,19 +64,15 @@ class RunSession:
 
     async def play(self) -> None:
         """Play the plan. Errors of host and user, and signals, are stored in `fault` and `signal`."""
-        shown = nullcontext() if self._progress is None else show_progress(self._progress, self._console)
+        shown = nullcontext() if self._progress is None else show_live(self._progress, self._console)
+        unwatched = self._quiet or self.plan.request.clock == "virtual"
+        notices = nullcontext() if unwatched else block_notice(self._say)
         try:
             with shown:
-                async with interruptible(self._say) as interrupts, self._notices():
+                async with interruptible(self._say) as interrupts, notices:
                     await self._play_all(interrupts)
         except* KeyboardInterrupt:  # raised inside an agent that blocked the event loop
             self.signal = self.signal or signal.SIGINT
-
-    def _notices(self) -> AbstractAsyncContextManager[None]:
-        """Return a context in which the user gets a notice when an agent blocks the event loop."""
-        return (
-            nullcontext() if self._quiet or self.plan.request.clock == "virtual" else block_notice(self._say)
-        )
 
     async def _play_all(self, interrupts: Interrupts) -> None:
         try:

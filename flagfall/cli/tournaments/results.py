@@ -6,7 +6,6 @@ import sys
 from contextlib import closing
 from itertools import islice
 from operator import attrgetter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.cli.console.files import replacing
@@ -38,26 +37,20 @@ def _interval(value: Interval, places: int) -> str:
     return f"{value.value:z.{places}f} [{value.low:z.{places}f}, {value.high:z.{places}f}]"
 
 
-_TEXTS: Final[Mapping[str, Callable[[Any, int], str]]] = MappingProxyType(
-    {
-        "interval": _interval,
-        "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
-        "number": lambda value, _: number(value),
-        "count": lambda value, _: number(value),
-        "duration": lambda value, _: duration(value),
-    }
-)
+_TEXTS: Final[dict[str, Callable[[Any, int], str]]] = {
+    "interval": _interval,
+    "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
+    "number": lambda value, _: number(value),
+    "count": lambda value, _: number(value),
+    "duration": lambda value, _: duration(value),
+}
 """Texts of values, by the form of their column."""
 
 _SPARE_OF_TASKS: Final = ("disq.", "played", "solved", "matches")
 
 
 def print_standings(shown: Standings, *, wide: bool = False) -> None:
-    """Print the standings, also without time losses if there were any, and a table of the tasks.
-
-    Args:
-        wide: leave out no column, however long the lines are.
-    """
+    """Print the standings, also without time losses if there were any, and a table of the tasks."""
     title = "Standings" if shown.over else "Standings so far"
     columns = [column for column in shown_columns("terminal") if column.spare is not None]
     spare = [column.heading for column in sorted(columns, key=attrgetter("spare"))]
@@ -147,18 +140,15 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None
 def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
     """Return the records of a tournament begun with this plan; none if there is no such tournament."""
     from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts
-    from flagfall.tournament.store import Store, holds_tournament
+    from flagfall.tournament.store import holds_tournament
 
     if not holds_tournament(folder):
         return {}
-    store = Store(folder)
-    try:
+    with closing(Store(folder)) as store:
         stored = store.plan()
         if stored is None or changes(stored.facts, plan_facts(as_begun(plan, stored.facts))):
             return {}
         return store.played(plan)
-    finally:
-        store.close()
 
 
 def _estimate(
@@ -219,7 +209,6 @@ def show_tournament(
         form: `table`, or one of `flagfall.tournament.standings.FILE_FORMATS`; by default the extension of
             `output`.
         matches: a row for each seat of each match.
-        wide: leave out no column of a table.
 
     Raises:
         UsageError: the folder holds no tournament, or the format is not supported.
@@ -284,11 +273,7 @@ def _write(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:
 
 
 def _print_voids(records: Sequence[MatchRecord]) -> None:
-    """Print how faults and stalls of the host affected the matches.
-
-    Args:
-        records: those with remarks.
-    """
+    """Print how faults and stalls of the host affected the matches, of which these have remarks."""
     voids = [record for record in records if record.status == "void"]
     marked = [record for record in records if record.status == "played" and record.why]
     if voids:
@@ -302,23 +287,14 @@ def _reason(record: MatchRecord) -> str:
 
 
 def write_report(
-    folder: Path,
-    output: Path,
-    *,
-    embed: int = 0,
-    plots: Path | None = None,
-    form: PlotFormat = "png",
+    folder: Path, output: Path, *, embed: int = 0, plots: Path | None = None, form: PlotFormat = "png"
 ) -> list[Path]:
-    """Write the report of a tournament, and plots if a folder for them is given.
+    """Write the report of a tournament; return the files of the plots, if a folder for them is given.
 
     Args:
         output: the file of the page; it is replaced when the page is complete.
         embed: number of matches whose replays are embedded.
         plots: folder of the plots, which is made if it is missing; `None` for no plots.
-        form: file format of the plots.
-
-    Returns:
-        The files of the plots.
 
     Raises:
         UsageError: the folder holds no tournament or is damaged, or a file cannot be made.
