@@ -66,9 +66,6 @@ def _declared(source: str) -> set[str]:
 def module_graph(entry: str) -> list[str]:
     """Return an ES module and all that it imports, each after those that it imports.
 
-    Args:
-        entry: path of a module inside `STATIC`, such as `replay/main.js`.
-
     Raises:
         AssetError: a file is missing, or modules import each other in a circle.
     """
@@ -130,10 +127,7 @@ def bundle(entry: str) -> str:
 
 @cache
 def stylesheet(*names: str) -> str:
-    """Join style sheets into one text.
-
-    Args:
-        names: paths inside `STATIC`, such as `common/theme.css`, in the order in which they apply.
+    """Join style sheets, paths inside `STATIC`, into one text, in the order in which they apply.
 
     Raises:
         AssetError: a file is missing, or loads another file.
@@ -144,12 +138,10 @@ def stylesheet(*names: str) -> str:
     return text
 
 
-# Pages as HTML: one file that stands alone, or a page of the server. Pure.
-#
-# Rule 1: data never becomes HTML or script. It stands in blocks that the browser does not interpret, and the
+# Rule 3: data never becomes HTML or script. It stands in blocks that the browser does not interpret, and the
 #     page's script shows it as text.
-# Rule 2: a Content-Security-Policy names the one script and the one style (or the server's own files), so
-#     nothing else runs even where rule 1 is broken; nothing is loaded from elsewhere.
+# Rule 4: a Content-Security-Policy names the one script and the one style (or the server's own files), so
+#     nothing else runs even where rule 3 is broken; nothing is loaded from elsewhere.
 
 Block: TypeAlias = object
 """Data of a page: bytes stay bytes (base64 in the page), every other value is JSON."""
@@ -177,7 +169,6 @@ def self_contained_page(
     """Return a page as one HTML file that needs no network.
 
     Args:
-        title: title of the page; any text.
         entry: path of the page's module inside the static folder, such as `replay/main.js`.
         blocks: data by the id with which the script reads it; values as msgspec writes them to JSON.
         styles: style sheets of the page, after those of every page.
@@ -192,26 +183,14 @@ def self_contained_page(
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-    return _page(
-        title,
-        head=head,
-        style=f"<style>{style}</style>",
-        blocks=blocks,
-        script=f'<script type="module">{script}</script>',
-    )
+    style, script = f"<style>{style}</style>", f'<script type="module">{script}</script>'
+    return _page(title, head=head, style=style, blocks=blocks, script=script)
 
 
 def served_page(*, title: str, entry: str, blocks: Mapping[str, Block], styles: Sequence[str] = ()) -> bytes:
     """Return a page of the server, whose scripts and styles are files below `/static/`.
 
-    Args:
-        title: title of the page; any text.
-        entry: path of the page's module inside the static folder.
-        blocks: data by the id with which the script reads it.
-        styles: style sheets of the page, after those of every page.
-
-    Raises:
-        ValueError: an id of a block is no plain word.
+    Arguments and errors are those of `self_contained_page`.
     """
     links = "\n".join(
         f'<link rel="stylesheet" href="/static/{escape(name)}">' for name in (*BASE_STYLES, *styles)

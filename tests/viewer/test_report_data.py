@@ -238,7 +238,7 @@ def test_many_episodes_are_binned_and_many_repeats_have_a_middle_band() -> None:
     assert curve["episodes"] == 11
     assert curve["band"] == "middle"
     (series,) = curve["series"]
-    assert len(series["mean"]) == 55 <= episodes.MAX_POINTS
+    assert len(series["mean"]) == 55 <= episodes.MAX_EPISODE_POINTS
     table = np.array([[one.reward for one in episodes_[:11]] for episodes_ in several]).mean(axis=1)
     assert series["mean"][0] == pytest.approx(table.mean(), rel=1e-4)
     assert series["low"][0] == pytest.approx(np.quantile(table, 0.1), rel=1e-4)

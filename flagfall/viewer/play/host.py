@@ -16,7 +16,7 @@ import msgspec
 import trio
 
 from flagfall.agents.wire.messages import Ask, FromAgent, Ready, ToAgent, decode_from_agent
-from flagfall.agents.wire.session import MessageStream, ProtocolChannel, WireSession
+from flagfall.agents.wire.session import ProtocolChannel, WireSession
 from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
@@ -24,8 +24,6 @@ from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
 from flagfall.viewer.play.controls import Score, Shown, controls_of, encode_png, shown_of
 
-# The person's place: one page at a time, which may be opened again while the match goes on.
-#
 # Rule 1: one tab has the place. Another tab is refused; the same tab, opened again, takes over.
 # Rule 2: what a page sends waits in a short queue. When that is full nothing more is read, so a page that
 #     floods is held up by its own connection.
@@ -60,16 +58,12 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
 class Page:
-    """A page that has the place.
-
-    Args:
-        send: sends a message, text or bytes; raises `trio.BrokenResourceError` when the connection is gone.
+    """A page that has the place; `send` raises `trio.BrokenResourceError` when the connection is gone.
 
     Attributes:
         steps: steps of the tape that were sent to it.
         messages: what it has sent; ends when it is gone.
         task: the task whose controls were sent to it.
-        close_code: the code with which its connection is closed.
         scope: cancelled to give the page up.
     """
 
@@ -100,11 +94,7 @@ class Page:
             await self._queue.send(message)
 
     def drop(self, code: int = OVER) -> None:
-        """Give the page up.
-
-        Args:
-            code: the code with which its connection is closed.
-        """
+        """Give the page up; its connection is closed with a code."""
         self.close_code = code
         self.scope.cancel()
 
@@ -121,7 +111,6 @@ class Desk:
         started: the person has asked for the match to begin.
         stopped: the person has asked for its end.
         seen: a page has shown the end of the match.
-        page: the page that has the place, if any.
     """
 
     def __init__(self) -> None:
@@ -149,13 +138,10 @@ class Desk:
         self._change = trio.Event()
 
     async def seat(self, page: Page, receive: Callable[[], Awaitable[bytes | None]]) -> bool:
-        """Give a page the place until it is gone or dropped.
+        """Give a page the place until it is gone or dropped; return false if another page has it.
 
         Args:
             receive: returns its next message, `None` when it is gone.
-
-        Returns:
-            False if another page has the place.
         """
         if self.page is not None:
             if self.page.tab != page.tab:
@@ -208,12 +194,7 @@ _MS: Final = 1_000_000
 
 
 class BrowserHost:
-    """Plays a seat with the person at a desk.
-
-    Args:
-        desk: the place that pages take.
-        score: a sink, which needs every event of the match.
-    """
+    """Plays a seat with the person at a desk; the score is a sink, which needs every event of the match."""
 
     kind: HostKind = "remote"
 
@@ -257,7 +238,7 @@ class _PageChannel(ProtocolChannel):
     """The agent protocol with a page: turns go out as pictures and texts."""
 
     def __init__(self, page: Page, seat: HostSeat, score: Score) -> None:
-        super().__init__(_stream())
+        super().__init__(_NoStream())  # type: ignore[arg-type]  # this class overrides all that would use it
         self._page = page
         self._seat = seat
         self._score = score
@@ -284,11 +265,7 @@ class _PageChannel(ProtocolChannel):
         await self._page.send(png, text)
 
     async def receive(self) -> FromAgent:
-        """Return the next message of the page; that it is ready is known.
-
-        Raises:
-            AgentFault: the page is gone, or sent something that is not a message.
-        """
+        """Return the next message of the page; that it is ready is known."""
         if not self._is_ready:
             self._is_ready = True
             return Ready(wants=("act", "result"))
@@ -296,17 +273,14 @@ class _PageChannel(ProtocolChannel):
             data = await self._page.messages.receive()
         except trio.EndOfChannel:
             raise AgentFault("gone", "the page was closed") from None
-        return self._checked(data)
-
-    def receive_nowait(self) -> FromAgent | None:
-        """Return the next message if it is there; a person is never that quick."""
-        return None
-
-    def _checked(self, data: bytes) -> FromAgent:
         message = decode_from_agent(data, "json")
         if isinstance(message, Ready):
             raise AgentFault("garbage", "expected answer, got ready")
         return message
+
+    def receive_nowait(self) -> FromAgent | None:
+        """Return the next message if it is there; a person is never that quick."""
+        return None
 
     def _turn(self, ask: Ask, shown: Shown) -> dict[str, Any]:
         """Return the message for the page."""
@@ -334,10 +308,6 @@ class _PageChannel(ProtocolChannel):
             page.task = seat.task
             turn["controls"] = controls_of(seat.task, seat.number)
         return turn
-
-
-def _stream() -> MessageStream:
-    return _NoStream()  # type: ignore[return-value]  # the channel overrides all that would use it
 
 
 def _ms(ns: int | None) -> float | None:

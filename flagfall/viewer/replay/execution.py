@@ -1,4 +1,4 @@
-"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`worker`).
+"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`main`).
 
 A journal may name files of this machine, such as a level, and its page may be passed on. So nothing is shown
 of a task before one of its observations agrees with the journal: no picture, no value, no word of a file.
@@ -114,19 +114,9 @@ class Execution:
         """End the tasks."""
         self._open.close()
 
-    # Going on.
-
     def can_draw(self, first: int) -> bool:
-        """Return whether `draw` can draw a part of the match without another execution.
-
-        Args:
-            first: the first turn of the part.
-        """
-        return self.turn <= first or self._goes_on(first)
-
-    def _goes_on(self, first: int) -> bool:
-        """Return whether a part is the newest one, which has grown with the match."""
-        return first == self._first
+        """Return whether `draw` can draw the part from this turn on without another execution."""
+        return self.turn <= first or first == self._first
 
     def draw(self, first: int, last: int) -> bytes:
         """Go on to the end of a part of the match, and return its pictures, encoded.
@@ -135,7 +125,7 @@ class Execution:
             first: its first turn; `can_draw` is true for it.
             last: its last turn; not before that of the last call, if that had the same first turn.
         """
-        if not self._goes_on(first):
+        if first != self._first:  # else it is the newest part, which has grown with the match
             self._first, self._encoder = first, FrameEncoder()
         encoder = self._encoder
         while not self.ended:
@@ -153,11 +143,7 @@ class Execution:
         return encoder.finish()
 
     def drawn_so_far(self, why: str) -> bytes:
-        """Return the pictures that `draw` has made so far, encoded, while it hangs in code of a task.
-
-        Args:
-            why: one line that explains it.
-        """
+        """Return the pictures that `draw` has made so far, encoded, while it hangs in code of a task."""
         self._encoder.why = self._encoder.why or why
         return self._encoder.finish()
 
@@ -288,11 +274,7 @@ class Job:
 
 
 def pack(kind: bytes, payload: bytes) -> bytes:
-    """Return a message: a letter, the length, and the payload.
-
-    Args:
-        payload: any bytes.
-    """
+    """Return a message: a letter, the length, and the payload."""
     return _HEAD.pack(kind, len(payload)) + payload
 
 
@@ -307,12 +289,7 @@ def read_message(read: BinaryIO) -> tuple[bytes, bytes] | None:
 
 
 def command(first: int, last: int) -> bytes:
-    """Return the command to draw a part of the match.
-
-    Args:
-        first: its first turn.
-        last: its last turn.
-    """
+    """Return the command to draw a part of the match, from its first to its last turn."""
     return _COMMAND.pack(first, last)
 
 

@@ -74,11 +74,7 @@ _decode: Any = event_decoder(_Turn, _Turns, Fell)
 
 
 class Index:
-    """The index of one journal file.
-
-    Attributes:
-        tally: the aggregates of what was read.
-        offset: the length of the text that was read.
+    """The index of one journal file; `offset` is the length of the text that was read.
 
     Raises:
         JournalError: the file cannot be read, or does not begin as a journal does.
@@ -127,8 +123,6 @@ class Index:
             what = "it ends within its first line" if line else "it is empty"
             raise JournalError(self.path, 1, None, f"this is not a journal: {what}")
         return line
-
-    # Reading.
 
     def advance(self) -> bool:
         """Read the next piece of the file; return false where there is no more at present."""
@@ -207,7 +201,7 @@ class Index:
         self._line += 1
         self.offset += len(line)
         if is_turn:
-            self.tally.place(self.offset, self._line)
+            self.tally.turns_end = (self.offset, self._line)
         else:
             offset, after = self.tally.turns_end
             if self._line - after > MAX_LINES_BETWEEN or self.offset - offset > MAX_BYTES_BETWEEN:
@@ -237,13 +231,8 @@ class Index:
                 self._note_first(line)
                 verdict = "disqualified" if event.verdict == "fallen" else event.verdict
                 tally.take_turn(
-                    event.turn,
-                    event.seat,
-                    event.at_ns,
-                    event.reward,
-                    event.spent_ns,
-                    verdict,
-                    event.credit_ns,
+                    *(event.turn, event.seat, event.at_ns, event.reward),
+                    *(event.spent_ns, verdict, event.credit_ns),
                 )
             else:
                 tally.take_event(event)
@@ -267,8 +256,6 @@ class Index:
         self._problem = f"{self._problem}; {problem}" if self._problem else problem
         self._is_broken = True
 
-    # Results.
-
     def state(self) -> tuple[JournalState, str]:
         """Return the state of the journal, and one line that explains it."""
         if self._reading is not None:
@@ -284,11 +271,7 @@ class Index:
         return "truncated", "it ends without its last seal: its writer was killed, or has paused"
 
     def chunk_lines(self, number: int) -> Iterator[bytes]:
-        """Yield the lines of a chunk, without seals.
-
-        Args:
-            number: the number of one of `tally.chunks`.
-        """
+        """Yield the lines of one of `tally.chunks`, without seals."""
         chunks = self.tally.chunks
         end = chunks[number + 1].offset if number + 1 < len(chunks) else self.offset
         offset = chunks[number].offset

@@ -49,11 +49,7 @@ _STYLE: Final[Any] = {
 
 
 def check_plots() -> None:
-    """Check that plots can be drawn.
-
-    Raises:
-        UsageError: matplotlib is not installed.
-    """
+    """Raise `UsageError` if matplotlib is not installed, so that plots cannot be drawn."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
     except ImportError:
@@ -62,14 +58,7 @@ def check_plots() -> None:
 
 
 def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list[Path]:
-    """Write the plots of a report.
-
-    Args:
-        data: from `flagfall.viewer.report.data.report_data`.
-        folder: their folder, which is made if it is missing.
-
-    Returns:
-        The files, one for each plot that has data.
+    """Write the plots of a report to a folder, which is made if it is missing; return the files.
 
     Raises:
         UsageError: matplotlib is not installed.
@@ -111,11 +100,8 @@ def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
     drawn = next(column for column in data["columns"] if column["key"] == data["drawn"])
     rated = [(place, row[drawn["key"]]) for place, row in enumerate(rows) if row[drawn["key"]]]
     if rated:
-        yield (
-            "standings",
-            _height(len(rated)),
-            lambda axes: _draw_intervals(axes, rated, names, drawn["label"]),
-        )
+        height, label = _height(len(rated)), drawn["label"]
+        yield "standings", height, lambda axes: _draw_intervals(axes, rated, names, label)
     if data["cross"]["pairs"]:
         size = min(MAX_AGENTS, len(names))
         yield "cross-table", 1.2 + 0.32 * size, lambda axes: _draw_cross(axes, data, names, size)
