@@ -8,14 +8,7 @@ from pathlib import Path
 from flagfall.cli.console.files import Flag, Quiet
 
 
-def verify(
-    file: Path,
-    /,
-    *,
-    config: str | None = None,
-    trust: Flag = False,
-    quiet: Quiet = False,
-) -> int:
+def verify(file: Path, /, *, config: str | None = None, trust: Flag = False, quiet: Quiet = False) -> int:
     """Execute a recorded match again, and compare every observation, reward and result.
 
     The exit code is 0 if everything matches. Otherwise it is 1, and the first difference is printed: its line

@@ -160,9 +160,7 @@ MAX_TURNS: Final = 5000
 
 
 def embed_replays(
-    chosen: Sequence[Chosen],
-    warn: Callable[[str], None],
-    watch: Callable[[int], None] = lambda _turns: None,
+    chosen: Sequence[Chosen], warn: Callable[[str], None], watch: Callable[[int], None] = lambda _turns: None
 ) -> tuple[list[Chosen], dict[str, Block]]:
     """Return the matches whose replays fit into a page, and the blocks of these replays.
 

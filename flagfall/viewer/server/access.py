@@ -123,10 +123,7 @@ _ALWAYS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-_UNLESS_SET: Final = {
-    "Content-Security-Policy": content_security_policy(),
-    "Cache-Control": "no-store",
-}
+_UNLESS_SET: Final = {"Content-Security-Policy": content_security_policy(), "Cache-Control": "no-store"}
 
 _STARTS: Final = frozenset({"http.response.start", "websocket.http.response.start"})
 
