@@ -282,13 +282,13 @@ def _brief(value: Any) -> Any:
     return shorten(value if isinstance(value, str) else json_text(value), MAX_TEXT_CHARS)
 
 
+@attrs.define
 class _Lanes:
     """Lanes for matches, each taken by one match at a time; the lowest that is free is taken."""
 
-    def __init__(self) -> None:
-        self._busy: list[tuple[int, int]] = []
-        self._free: list[int] = []
-        self._count = 0
+    _busy: list[tuple[int, int]] = attrs.Factory(list)
+    _free: list[int] = attrs.Factory(list)
+    _count: int = 0
 
     def take(self, at_ns: int) -> int:
         """Return a lane that is free at a time, from 1; times are asked for in ascending order."""

@@ -9,8 +9,6 @@ from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, TaskIds, Texts
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
-_FAILED = 1
-
 
 def check_agent(
     spec: str,
@@ -76,7 +74,7 @@ def check_agent(
     if json:
         found = [{"question": grade.check, "found": grade.found, "passed": grade.passed} for grade in grades]
         print_json({"agent": spec, "passed": passed, "marks": found})
-        return 0 if passed else _FAILED
+        return int(not passed)
     rows = table("check", "result", "passed")
     for grade in grades:
         first, *_ = sanitize_terminal(grade.found).splitlines()
@@ -85,4 +83,4 @@ def check_agent(
     for grade in grades:
         if "\n" in grade.found:
             print(f"{grade.check}: {sanitize_terminal(grade.found)}")
-    return 0 if passed else _FAILED
+    return int(not passed)

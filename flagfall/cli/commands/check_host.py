@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from flagfall.testing.adversarial.matrix import Finding, Place
 
-_DIFFERS = 1
 _KINDS: Final[tuple[Literal["process", "sandbox"], ...]] = ("process", "sandbox")
 
 
@@ -60,7 +59,7 @@ def check_host(
         if not json:
             _print_progress(len(findings), total)
     _show(findings, missing, json=json)
-    return 0 if all(finding.as_expected for finding in findings) else _DIFFERS
+    return int(not all(finding.as_expected for finding in findings))
 
 
 def _no_such_agent(text: str, places: Sequence[Place]) -> str:
@@ -128,14 +127,6 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
 
 
 def _as_data(finding: Finding) -> dict[str, object]:
-    return {
-        "agent": finding.row.agent,
-        "does": finding.row.does,
-        "place": finding.place,
-        "verdict": finding.verdict,
-        "detail": finding.detail,
-        "after_ns": finding.after_ns,
-        "lost": finding.lost,
-        "left": finding.left,
-        "as_expected": finding.as_expected,
-    }
+    names = ("place", "verdict", "detail", "after_ns", "lost", "left", "as_expected")
+    facts = {name: getattr(finding, name) for name in names}
+    return {"agent": finding.row.agent, "does": finding.row.does, **facts}

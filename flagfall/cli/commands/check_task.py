@@ -8,8 +8,6 @@ from cyclopts import Parameter
 
 from flagfall.cli.console.files import Flag
 
-_FAILED = 1
-
 
 def check_task(
     spec: str,
@@ -51,7 +49,7 @@ def check_task(
     if json:
         checks = [{"check": grade.check, "passed": grade.passed, "found": grade.found} for grade in grades]
         print_json({"task": spec, "passed": passed, "checks": checks})
-        return 0 if passed else _FAILED
+        return int(not passed)
     rows = table("check", "passed")
     for grade in grades:
         rows.add_row(grade.meaning, "yes" if grade.passed else "NO")
@@ -59,4 +57,4 @@ def check_task(
     for grade in grades:
         if not grade.passed:
             print(f"{grade.check}: {sanitize_terminal(grade.found)}")
-    return 0 if passed else _FAILED
+    return int(not passed)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TextIO, TypeAlias
 from cyclopts import Parameter
 
 from flagfall.errors import HostFault, UsageError, suggest
+from flagfall.texts import one_line
 
 if TYPE_CHECKING:
     from flagfall.recording.match_logs import MatchLogs
@@ -79,8 +80,6 @@ def reading(path: Path) -> Iterator[None]:
         print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
         raise
     except UsageError as error:
-        from flagfall.texts import one_line
-
         raise UsageError(one_line(str(error))) from error
 
 

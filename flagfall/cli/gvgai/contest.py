@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed
 from flagfall.cli.gvgai.options import Agents, PlayOptions
 from flagfall.cli.gvgai.options import Journal as JournalFile
 from flagfall.errors import HostFault
+from flagfall.texts import counted, sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,9 +64,8 @@ def contest(
     import trio
 
     from flagfall.cli.console.files import new_folder
-    from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, put_out
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.recording.journal.writer import Journal
     from flagfall.recording.match_logs import series_path
@@ -110,16 +112,14 @@ def contest(
     rankings = rank_tasks(plan, list(order.played(records)))
     totals = total_points([entrant.name for entrant in plan.agents], rankings)
     data = {**_data(rankings, totals), "matches": list(report.matches(records)), "folder": str(folder)}
-    if results is not None:
-        write_json(results, data)
-    if json:
-        print_json(data)
-    elif not original_output:
+    put_out(data, results, as_json=json)
+    if not json and not original_output:
         _print(rankings, totals, folder)
     report.end(records)
     return code
 
 
+@attrs.define
 class _Report:
     """Progress of a contest, and the data of its matches for the results file.
 
@@ -127,11 +127,10 @@ class _Report:
         faults: the fault of the host in each match that was left out, by its id.
     """
 
-    def __init__(self, specs: Sequence[MatchSpec], folder: Path, *, quiet: bool) -> None:
-        self.faults: dict[str, str] = {}
-        self._specs = specs
-        self._folder = folder
-        self._quiet = quiet
+    _specs: Sequence[MatchSpec]
+    _folder: Path
+    _quiet: bool = attrs.field(kw_only=True)
+    faults: dict[str, str] = attrs.field(factory=dict, init=False)
 
     def __call__(self, record: MatchRecord) -> None:
         """Report a match."""
@@ -173,8 +172,6 @@ class _Report:
 
 def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> dict[str, Any]:
     """Return ranks and points for the results file."""
-    import attrs
-
     return {
         "standings": [attrs.asdict(row) for row in totals],
         "rankings": [
@@ -186,8 +183,6 @@ def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> d
 
 def _line(statistics: TrackStatistics) -> str:
     """Return the line of progress for a match."""
-    from flagfall.texts import counted
-
     if statistics.disqualified:
         return f"disqualified: {statistics.disqualified}{_reason(statistics.detail)}"
     games = statistics.of("validation")
@@ -200,8 +195,6 @@ def _line(statistics: TrackStatistics) -> str:
 
 def _reason(detail: str) -> str:
     """Return the most informative line of a detail: the first one, but the last one of a traceback."""
-    from flagfall.texts import sanitize_terminal
-
     lines = sanitize_terminal(detail).strip().splitlines()
     if not lines:
         return ""
@@ -211,7 +204,6 @@ def _reason(detail: str) -> str:
 def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...], folder: Path) -> None:
     """Print the ranks on each game, and across games."""
     from flagfall.cli.console.output import number, print_table, table
-    from flagfall.texts import sanitize_terminal
 
     for ranking in rankings:
         rows = table(

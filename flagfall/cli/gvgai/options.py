@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import Texts
+from flagfall.cli.console.files import Texts, replacing
+from flagfall.cli.console.output import print_json
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing.durations import parse_duration
@@ -161,10 +162,11 @@ def check_files(journal: Path | None, results: Path | None, *, overwrite: bool, 
         check_results(results, _RESULTS_PREFIXES, overwrite=overwrite)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write plain data to a file as JSON."""
-    from flagfall.cli.console.files import replacing
-
-    with replacing(path) as file:
-        json.dump(value, file, indent=2)
-        file.write("\n")
+def put_out(data: Any, results: Path | None, *, as_json: bool) -> None:
+    """Write plain data to the results file, if any, and print it if it is asked for as JSON."""
+    if results is not None:
+        with replacing(results) as file:
+            json.dump(data, file, indent=2)
+            file.write("\n")
+    if as_json:
+        print_json(data)

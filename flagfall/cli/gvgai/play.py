@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,6 +10,7 @@ from cyclopts import Parameter
 
 from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Seed
 from flagfall.cli.gvgai.options import Journal, PlayOptions, TrackOptions
+from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from flagfall.gvgai.server import TrackSession
@@ -56,14 +58,10 @@ def serve(
         original_output: Print the lines of the original's server instead of tables, client by client.
         json: Print the statistics as one JSON object instead of tables.
     """
-    from functools import partial
-
     import trio
 
-    from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted, say
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
-    from flagfall.errors import UsageError
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, put_out
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -99,11 +97,8 @@ def serve(
     with logs.opened(journal, results) as opened:
         code = run_until_interrupted(play)
     data = {"sessions": [_data(session) for session in server.sessions]}
-    if results is not None:
-        write_json(results, data)
-    if json:
-        print_json(data)
-    elif not original_output:
+    put_out(data, results, as_json=json)
+    if not json and not original_output:
         for session in server.sessions:
             print(f"{session.name}, seed {session.seed}")
             print_statistics(session.sink.statistics)
@@ -115,7 +110,6 @@ def serve(
 
 def _game(game: str | None, number: int | None, folder: Path) -> str:
     """Return the game that the options name."""
-    from flagfall.errors import UsageError
     from flagfall.gvgai.original_output import game_file
 
     if game is not None and number is None:
@@ -172,7 +166,6 @@ def play_on(
     from flagfall.agents.registry import load_agent
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted
-    from flagfall.errors import UsageError
     from flagfall.gvgai.client import ClientReport, play_remote
     from flagfall.gvgai.sample_players import PLAYERS
     from flagfall.texts import sanitize_terminal
@@ -257,9 +250,8 @@ def train(
     """
     import trio
 
-    from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
+    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, put_out
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.play_track import PlayedTrack, play_track
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -291,11 +283,8 @@ def train(
         code = run_until_interrupted(play, virtual=options.clock == "virtual")
     for track in played:
         statistics = track.statistics
-        if results is not None:
-            write_json(results, statistics.as_data())
-        if json:
-            print_json(statistics.as_data())
-        elif not original_output:
+        put_out(statistics.as_data(), results, as_json=json)
+        if not json and not original_output:
             print_statistics(statistics)
     return code
 

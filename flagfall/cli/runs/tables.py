@@ -56,18 +56,14 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = 
 
 def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
     stats = seat.stats
+    fields = ("played", "solved", "failed")
+    outcomes = [sum(getattr(task, field) for task in result.tasks) for field in fields]
     return [
         sanitize_terminal(seat.agent),
         result.reason if seat.disqualified is None else f"disqualified: {seat.disqualified}",
-        number(stats.turns),
-        number(stats.reward),
+        *map(number, (stats.turns, stats.reward)),
         f"{stats.reward / max(1, stats.turns):z.4f}",
-        number(sum(task.played for task in result.tasks)),
-        number(sum(task.solved for task in result.tasks)),
-        number(sum(task.failed for task in result.tasks)),
-        number(stats.late),
-        number(stats.illegal),
-        number(stats.dropped),
+        *map(number, (*outcomes, stats.late, stats.illegal, stats.dropped)),
         duration(_mean_think_ns(seat)),
         duration(stats.think_max_ns),
     ]
@@ -94,11 +90,7 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
         rows.add_row(
             task_id,
             *([sanitize_terminal(agents)] if several else []),
-            number(total.played),
-            number(total.solved),
-            number(total.failed),
-            number(total.steps),
-            number(total.reward),
+            *map(number, (total.played, total.solved, total.failed, total.steps, total.reward)),
             f"{total.reward / max(1, total.steps):z.4f}",
         )
     return rows

@@ -314,12 +314,12 @@ class FollowedJournal:
             clock.bank_ns, clock.total_ns = budget.bank_ns, budget.total_ns
 
 
+@attrs.define(eq=False)
 class ClockReader:
     """Reads the journals of matches that are being played."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._followed: dict[str, FollowedJournal | None] = {}
+    _folder: Path
+    _followed: dict[str, FollowedJournal | None] = attrs.Factory(dict)
 
     def read(self, matches: Iterable[tuple[str, int, TimeControl | None]]) -> Mapping[str, FollowedJournal]:
         """Read what was appended to journals, and return those that are followed, by the name of the file.

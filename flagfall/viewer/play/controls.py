@@ -241,12 +241,8 @@ class Score:
     def as_data(self, stats: SeatStats) -> dict[str, Any]:
         """Return the score as plain values."""
         return {
-            "turns": stats.turns,
-            "reward": stats.reward,
+            **{name: getattr(stats, name) for name in ("turns", "reward", "late", "illegal", "dropped")},
             "rewards": list(self._rewards),
-            "late": stats.late,
-            "illegal": stats.illegal,
-            "dropped": stats.dropped,
             "verdict": self._last_verdict,
             "task": self._task,
             "tasks": list(self._tasks),

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
+import attrs
 import msgspec
 import trio
 
@@ -103,6 +104,7 @@ class Page:
         self._queue.close()
 
 
+@attrs.define(eq=False)
 class Desk:
     """The person's place in a match.
 
@@ -113,14 +115,13 @@ class Desk:
         seen: a page has shown the end of the match.
     """
 
-    def __init__(self) -> None:
-        self.started: trio.Event = trio.Event()
-        self.stopped: trio.Event = trio.Event()
-        self.seen: trio.Event = trio.Event()
-        self.page: Page | None = None
-        self.greeting: Callable[[], list[str]] = list
-        self._change = trio.Event()
-        self._is_playing = False
+    started: trio.Event = attrs.Factory(trio.Event)
+    stopped: trio.Event = attrs.Factory(trio.Event)
+    seen: trio.Event = attrs.Factory(trio.Event)
+    page: Page | None = None
+    greeting: Callable[[], list[str]] = list
+    _change: trio.Event = attrs.Factory(trio.Event)
+    _is_playing: bool = False
 
     async def next_page(self) -> Page:
         """Wait for a page that has not been played with yet."""

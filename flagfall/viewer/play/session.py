@@ -257,13 +257,8 @@ class PlaySession:
             "seats": [
                 {
                     "agent": seat.agent,
-                    "reward": seat.stats.reward,
-                    "turns": seat.stats.turns,
-                    "late": seat.stats.late,
-                    "illegal": seat.stats.illegal,
                     "disqualified": seat.disqualified,
-                    "think_ns": seat.stats.think_ns,
-                    "think_max_ns": seat.stats.think_max_ns,
+                    **{name: getattr(seat.stats, name) for name in _SHOWN_STATS},
                 }
                 for seat in ([] if result is None else result.seats)
             ],
@@ -287,6 +282,8 @@ class PlaySession:
         finally:
             scheduler.close()
 
+
+_SHOWN_STATS: Final = ("reward", "turns", "late", "illegal", "think_ns", "think_max_ns")
 
 MAX_FAULT_CHARS: Final = 2_000
 """Longest description of a fault that is sent to the page."""

@@ -293,13 +293,13 @@ def command(first: int, last: int) -> bytes:
     return _COMMAND.pack(first, last)
 
 
+@attrs.define(eq=False)
 class _Reports:
     """Writes reports to the parent, from the thread of the execution and from its watch."""
 
-    def __init__(self, write: BinaryIO) -> None:
-        self._write = write
-        self._lock = threading.Lock()
-        self._due = 0.0
+    _write: BinaryIO
+    _lock: threading.Lock = attrs.Factory(threading.Lock)
+    _due: float = 0.0
 
     def send(self, kind: bytes, payload: bytes) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import attrs
 import trio
 from starlette.responses import Response
 from starlette.routing import Route
@@ -98,15 +99,15 @@ def replay_blocks(
         match.close()
 
 
+@attrs.define(eq=False)
 class _Blocks:
     """Collects the blocks of a page."""
 
-    def __init__(self, match: RecordedMatch, prefix: str, max_bytes: int) -> None:
-        self._match = match
-        self._prefix = prefix
-        self._max_bytes = max_bytes
-        self._blocks: dict[str, Block] = {}
-        self._bytes = 0
+    _match: RecordedMatch
+    _prefix: str
+    _max_bytes: int
+    _blocks: dict[str, Block] = attrs.Factory(dict)
+    _bytes: int = 0
 
     def collect(self, turns: tuple[int, int] | None, watch: Callable[[int], None]) -> dict[str, Block]:
         summary = self._match.summary()

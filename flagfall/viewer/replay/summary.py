@@ -97,18 +97,14 @@ def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
 
 
 def _seat(entry: SeatEntry) -> dict[str, Any]:
+    names = ("host", "ready_ns", "turns", "late", "illegal", "dropped")
     out: dict[str, Any] | None = None
     if entry.disqualified is not None:
         turn, event = entry.disqualified
         out = {"turn": turn, "at_ns": event.at_ns, "reason": event.reason, "detail": event.detail}
     return {
         "name": shortened(entry.name, MAX_NAME_CHARS),
-        "host": entry.host,
-        "ready_ns": entry.ready_ns,
-        "turns": entry.turns,
-        "late": entry.late,
-        "illegal": entry.illegal,
-        "dropped": entry.dropped,
+        **{name: getattr(entry, name) for name in names},
         "credit_ns": number(entry.credit_ns),
         "disqualified": out,
     }

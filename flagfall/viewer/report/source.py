@@ -82,6 +82,7 @@ def journal_path(folder: Path, record: MatchRecord) -> Path | None:
         return None
 
 
+@attrs.define(eq=False)
 class JournalReader:
     """Reader of the parts of journals that a report shows: ends of tasks and disqualifications.
 
@@ -90,11 +91,10 @@ class JournalReader:
     journals that are missing, damaged or too large; of the last two the beginning was read.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.unread: int = 0
-        self._folder = folder
-        self._left = MAX_ALL_BYTES
-        self._kept: dict[Path, JournalDigest] = {}
+    _folder: Path
+    unread: int = 0
+    _left: int = attrs.Factory(lambda: MAX_ALL_BYTES)
+    _kept: dict[Path, JournalDigest] = attrs.Factory(dict)
 
     def read(self, record: MatchRecord) -> JournalDigest | None:
         """Return the digest of a match's journal; `None` if it has none or the bound is reached."""

@@ -82,6 +82,7 @@ _TOO_LONG: Final = 1009
 """Codes of the ends of WebSockets (RFC 6455, 7.4.1)."""
 
 
+@attrs.define(eq=False)
 class Connection:
     """A connection, from its first byte to its end.
 
@@ -92,15 +93,16 @@ class Connection:
         idle: no request is being answered.
     """
 
-    def __init__(self, stream: Stream, app: ASGIApp, say: Callable[[str], None]) -> None:
-        self.idle: bool = True
-        self._stream = stream
-        self._app = app
-        self._say = say
-        self._scope = trio.CancelScope()
-        self._write_lock = trio.Lock()
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
-        self._last = b""
+    _stream: Stream
+    _app: ASGIApp
+    _say: Callable[[str], None]
+    idle: bool = True
+    _scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+    _write_lock: trio.Lock = attrs.Factory(trio.Lock)
+    _http: h11.Connection = attrs.Factory(
+        lambda: h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+    )
+    _last: bytes = b""
 
     def end(self) -> None:
         """End the connection at once."""
