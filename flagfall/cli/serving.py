@@ -89,9 +89,6 @@ def serve_pages(
     Args:
         start: returns the routes; the nursery, in which it may start tasks, ends with the server.
         on_ready: called with the address of the first page, without the token, once connections are accepted.
-
-    Raises:
-        UsageError: the port cannot be bound.
     """
     import trio
 

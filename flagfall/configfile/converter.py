@@ -78,22 +78,15 @@ class Problems:
         return bool(self._found)
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Note a problem; the same problem at the same place is kept once.
-
-        Args:
-            path: the place; empty for the file as a whole.
-            text: the problem, and what to write instead.
-        """
+        """Note a problem, and what to write instead; the same at the same place is kept once."""
         line = self._line_of(path)
         placed = f"{path_text(path)}: {text}" if path else text
         self._found[placed if line is None else f"line {line}: {placed}"] = line or 0
 
     def unknown(self, path: KeyPath, kind: str, word: Any, known: Iterable[str]) -> None:
-        """Note a word that has no meaning at its place; the first ones with the nearest known words.
+        """Note a word that has no meaning at its place, where it should name a kind such as `task`.
 
-        Args:
-            kind: what the word should name, such as `task`.
-            known: all words that have a meaning there.
+        The first such problems have the nearest known words.
         """
         hint = "" if isinstance(word, str) else "; it should be a text"
         if not hint and len(self._found) < _MAX_HINTS:
@@ -115,12 +108,7 @@ class Problems:
     def table(
         self, data: Mapping[str, Any], key: str, path: KeyPath, *, needed: bool = False
     ) -> dict[str, Any]:
-        """Return the table under a key; an empty one if it is missing or if the value is not a table.
-
-        Args:
-            path: the place of `data`, which holds the key.
-            needed: a missing table is a problem.
-        """
+        """Return the table under a key, or an empty one, with a problem if it is needed or no table."""
         if key not in data:
             if needed:
                 self.add((*path, key), "required, but missing")
@@ -143,12 +131,9 @@ _T = TypeVar("_T")
 
 @attrs.frozen
 class Bounds:
-    """Range of a number, as metadata: `Annotated[int, Bounds(1)]`.
+    """Range of a number without a limit by default, as metadata: `Annotated[int, Bounds(1)]`.
 
     Numbers of the type `int | float` keep their type; those of the type `float` become one.
-
-    Attributes:
-        most: the greatest accepted value; `None` for no limit.
     """
 
     least: float
@@ -157,11 +142,7 @@ class Bounds:
 
 @attrs.frozen
 class Parsed:
-    """Values written as text, as metadata: `Annotated[TimeControl, Parsed(TimeControl.parse)]`.
-
-    Attributes:
-        parse: makes the value from the text; raises `UsageError`.
-    """
+    """Values made from texts, as metadata: `Annotated[TimeControl, Parsed(TimeControl.parse)]`."""
 
     parse: Callable[[str], Any]
 

@@ -25,11 +25,7 @@ class Positions:
         self._lines: dict[KeyPath, int] = {}
 
     def line(self, path: KeyPath) -> int | None:
-        """Return the line of a value, from 1, or of the nearest table or list around it.
-
-        Returns:
-            `None` for the text as a whole, and where no line is known.
-        """
+        """Return the line of a value, from 1, or of the nearest table or list around it; else `None`."""
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path)
@@ -162,10 +158,7 @@ class Document:
 
 
 def read_text(path: Path, kind: str) -> str:
-    """Return the text of a file.
-
-    Args:
-        kind: what the file is, for messages, such as `plan`.
+    """Return the text of a file; `kind` names it in messages, such as `plan`.
 
     Raises:
         UsageError: the file cannot be read, is too large, or is not UTF-8.
@@ -186,10 +179,7 @@ def read_text(path: Path, kind: str) -> str:
 
 
 def read_toml(text: str, source: str) -> Document:
-    """Parse a TOML text.
-
-    Args:
-        source: the name of the file in messages.
+    """Parse a TOML text, with the name of its file in messages.
 
     Raises:
         UsageError: the text is not TOML (with line and column), too long or nested too deeply.
@@ -210,12 +200,9 @@ def read_toml(text: str, source: str) -> Document:
 
 
 def read_json(text: str, source: str) -> Document:
-    """Parse a JSON text whose top is an object.
+    """Parse a JSON text whose top is an object, with the name of its file in messages.
 
     A key that an object has several times is warned of; its last value counts, as in round 1.
-
-    Args:
-        source: the name of the file in messages.
 
     Raises:
         UsageError: the text is not JSON (with line and column), not an object, too long or nested too deeply.

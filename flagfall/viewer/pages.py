@@ -64,11 +64,7 @@ def _declared(source: str) -> set[str]:
 
 
 def module_graph(entry: str) -> list[str]:
-    """Return an ES module and all that it imports, each after those that it imports.
-
-    Raises:
-        AssetError: a file is missing, or modules import each other in a circle.
-    """
+    """Return an ES module and all that it imports, in no circle, each after those that it imports."""
     done: list[str] = []
     open_: list[str] = []
 
@@ -105,9 +101,6 @@ def _joined(name: str, exported: dict[str, set[str]]) -> str:
 def bundle(entry: str) -> str:
     """Join an ES module and all that it imports into the text of one script.
 
-    Args:
-        entry: path of a module inside `STATIC`, such as `replay/main.js`.
-
     Raises:
         AssetError: a file is missing, holds a form of import or export that cannot be joined, imports a name
             that is not exported, or declares a top-level name that another module of the bundle has.
@@ -127,11 +120,7 @@ def bundle(entry: str) -> str:
 
 @cache
 def stylesheet(*names: str) -> str:
-    """Join style sheets, paths inside `STATIC`, into one text, in the order in which they apply.
-
-    Raises:
-        AssetError: a file is missing, or loads another file.
-    """
+    """Join style sheets, by paths inside `STATIC`, in their order; none may load another file."""
     text = "\n".join(_source(name) for name in names)
     if bad := re.search(r"@import|</style", text, flags=re.IGNORECASE):
         raise AssetError(f"{', '.join(names)}: {bad[0]} cannot stand in a page")
@@ -188,10 +177,7 @@ def self_contained_page(
 
 
 def served_page(*, title: str, entry: str, blocks: Mapping[str, Block], styles: Sequence[str] = ()) -> bytes:
-    """Return a page of the server, whose scripts and styles are files below `/static/`.
-
-    Arguments and errors are those of `self_contained_page`.
-    """
+    """Return a page of the server, whose scripts and styles are files below `/static/`; see above."""
     links = "\n".join(
         f'<link rel="stylesheet" href="/static/{escape(name)}">' for name in (*BASE_STYLES, *styles)
     )

@@ -215,22 +215,15 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
 def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:
     """Print the results of the matches played so far."""
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.runs.tables import (
-        as_data,
-        print_disqualifications,
-        print_illegal_actions,
-        print_journals,
-        print_notes,
-        print_results,
-    )
+    from flagfall.cli.runs import tables
 
     if json:
         ended = "fault" if session.fault is not None else "signal" if session.signal else "done"
-        print_json({"ended": ended, "matches": [as_data(match) for match in session.played]})
+        print_json({"ended": ended, "matches": [tables.as_data(match) for match in session.played]})
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
-        print_results(session.played, several=several, wide=wide)
-        print_notes(session.played, several=several, wide=wide)
-        print_illegal_actions(session.played, several=several)
-        print_disqualifications(session.played, several=several)
-        print_journals(session.played)
+        tables.print_results(session.played, several=several, wide=wide)
+        tables.print_notes(session.played, several=several, wide=wide)
+        tables.print_illegal_actions(session.played, several=several)
+        tables.print_disqualifications(session.played, several=several)
+        tables.print_journals(session.played)

@@ -41,8 +41,7 @@ _RECORDS: Final = (*_JOURNALS, b"SQLite format 3\0", b"\x37\x7f\x06")
 def new_folder(command: str, *, make: bool = False) -> Path:
     """Return a folder for results: the command and the time, and a number if that name is taken.
 
-    Args:
-        make: make it, so that no other program takes the name.
+    It may be made at once, so that no other program takes the name.
     """
     from datetime import datetime
 
@@ -94,11 +93,8 @@ def check_journal(path: Path, *, overwrite: bool) -> None:
 def check_record(kind: str, path: Path, beginnings: tuple[bytes, ...], *, overwrite: bool) -> None:
     """Check that a file in which a match is recorded replaces no other, unless that is asked for.
 
-    What commands make from records, such as reports, can be made again; see `replacing`.
-
-    Args:
-        kind: `journal` or `results file`.
-        beginnings: the first bytes of such files.
+    What commands make from records, such as reports, can be made again; see `replacing`. A file of this kind
+    (`journal` or `results file`) has one of some beginnings.
     """
     if not path.is_file():
         return
@@ -221,15 +217,8 @@ class LogOptions:
         lock_fd = os.memfd_create("flagfall-log-lock")
         terminal = os.isatty(fd)
         try:
-            settings = LogSettings(
-                self.log_level or "info",
-                self.log_format or ("console" if terminal else "json"),
-                fd,
-                lock_fd,
-                terminal,
-                names,
-                self._has_own_form,
-            )
+            level, form = self.log_level or "info", self.log_format or ("console" if terminal else "json")
+            settings = LogSettings(level, form, fd, lock_fd, terminal, names, self._has_own_form)
             with settings.opened() as logs:
                 yield logs
             if logs.failure is not None:

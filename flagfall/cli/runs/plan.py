@@ -51,11 +51,7 @@ def figures_text(figures: Figures, *, as_json: bool) -> str:
 def check_results(
     path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS, *, overwrite: bool = False
 ) -> None:
-    """Check that a results file can be written, and replaces only one of its kind, and only if it may.
-
-    Args:
-        beginnings: the first bytes of results files of this kind.
-    """
+    """Check that a results file can be written, and replaces only one of its kind, if it may."""
     if path.is_dir():
         raise UsageError(f"results {path} is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -267,11 +263,7 @@ def from_config(source: str, _header: MatchStarted) -> SchedulerRole:
 def rebuild_asking(file: Path, header: MatchStarted, *, trust: bool) -> SchedulerRole:
     """Return the task scheduler of a match whose tasks were named by ids or a configuration file.
 
-    Args:
-        trust: import the modules that the header names; without it, a user at a terminal is asked.
-
-    Raises:
-        UsageError: the tasks cannot be made, or the user does not trust the file.
+    Without trust, a user at a terminal is asked whether to import the modules that the header names.
     """
     try:
         return rebuild(header, trust=trust)

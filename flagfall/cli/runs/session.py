@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 
 
 class RunSession:
-    """State of a run.
+    """State of a run: its matches with a result, the error or the number of the signal that ended it.
 
-    Args:
-        logs: makes the log and the user's own sinks of each match.
-        progress: show a progress line if the standard error is a terminal.
-        quiet: print no notices.
-
-    Attributes:
-        played: the matches that have a result.
-        fault: the error that ended the run, or `None`.
-        signal: the number of the signal that ended the run, or 0.
+    A progress line is shown if the standard error is a terminal.
     """
 
     def __init__(

@@ -117,12 +117,7 @@ def _round1_names() -> AbstractContextManager[None]:
 def load_setup(source: str) -> Config | PythonSetup:
     """Return the setup that `--config` names.
 
-    Args:
-        source: a name in `SHIPPED`, a `.json`, `.toml` or `.py` file, `file.py:function` or
-            `module:function`.
-
-    Raises:
-        UsageError: it does not exist or is invalid.
+    It is a name in `SHIPPED`, a `.json`, `.toml` or `.py` file, `file.py:function` or `module:function`.
     """
     place, colon, name = source.rpartition(":")
     if source.endswith(".py"):
@@ -141,11 +136,7 @@ def load_setup(source: str) -> Config | PythonSetup:
 def choose_tasks(
     ids: Sequence[str], policy: str | None, config: str | None, options: TaskOptions, *, steps: int | None
 ) -> tuple[tuple[str, ...] | TaskSetup, str | None]:
-    """Return the tasks for the options of the command line, and the text of their scheduler, if any.
-
-    Raises:
-        UsageError: an option or the combination is invalid.
-    """
+    """Return the tasks for the options of the command line, and the text of their scheduler, if any."""
     settings = options.as_data()
     if config is None:
         return tasks_of(ids, policy, settings, steps, name=_option_names(settings) or "--task")
@@ -175,8 +166,7 @@ async def check_agents(
 ) -> None:
     """Import each agent in a process of its own, as many at a time as there are processors.
 
-    Raises:
-        UsageError: some agents cannot be imported; the message has the standard error of each.
+    The `UsageError` for those that cannot be imported has the standard error of each.
     """
     faults: dict[str, str] = {}
     limiter = trio.CapacityLimiter(os.cpu_count() or 1)
@@ -198,10 +188,6 @@ def check_players(players: Iterable[Player]) -> None:
     """Check agents before any match: the user's own code is imported, isolated as in the match.
 
     Ctrl-C is raised as KeyboardInterrupt, not in a group. Others than samples and Python code are left alone.
-
-
-    Raises:
-        UsageError: as `check_agents`, or a sample lacks something here.
     """
     own: dict[str, tuple[Isolation, list[str]]] = {}
     for player in players:

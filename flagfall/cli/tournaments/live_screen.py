@@ -60,11 +60,8 @@ class TournamentScreen:
             self.say(f"{record.id} is void: {sanitize_terminal(record.why)}")
         else:
             self._add(record)
-        if (
-            not self._console.is_terminal
-            and not self._quiet
-            and time.monotonic() > self._reported + LINE_SECONDS
-        ):
+        is_due = time.monotonic() > self._reported + LINE_SECONDS
+        if is_due and not self._console.is_terminal and not self._quiet:
             self._reported = time.monotonic()
             self.say(self._progress())
 

@@ -109,9 +109,8 @@ START_NS: Final = 400_000_000
 def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None:
     """Print the matches that are known beforehand, and an estimate of the time for those not yet played.
 
-    Args:
-        folder: the folder of the tournament; matches already played there are taken into account.
-        jobs: matches at the same time; by default the plan's, or as many as there are processors for.
+    Matches already played in the folder count. By default as many are played at the same time as the plan
+    says, or as there are processors for.
     """
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.engine import jobs_on
@@ -205,14 +204,9 @@ def show_tournament(
     """Print the standings or the matches, or write them to a file.
 
     Args:
-        output: file to write; `None` prints.
         form: `table`, or one of `flagfall.tournament.standings.FILE_FORMATS`; by default the extension of
             `output`.
         matches: a row for each seat of each match.
-
-    Raises:
-        UsageError: the folder holds no tournament, or the format is not supported.
-        HostFault: the file cannot be written.
     """
     if form == "table" and output is not None:
         raise UsageError(f"{output}: a table can only be printed; for a file use {' or '.join(FILE_FORMATS)}")
@@ -294,11 +288,6 @@ def write_report(
     Args:
         output: the file of the page; it is replaced when the page is complete.
         embed: number of matches whose replays are embedded.
-        plots: folder of the plots, which is made if it is missing; `None` for no plots.
-
-    Raises:
-        UsageError: the folder holds no tournament or is damaged, or a file cannot be made.
-        HostFault: a file cannot be written.
     """
     with open_source(folder) as source:
         chosen = choose(source, embed)

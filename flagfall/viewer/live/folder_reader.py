@@ -215,10 +215,7 @@ class FolderReader:
             view.detail = "no run is going on; flagfall tournament with --resume continues it"
 
     def _estimate(self, view: RunView, average: float | None) -> None:
-        """Set the rate of matches, and the time that is left at this rate.
-
-        The average, in matches per second since the run began, is used until the rate has been measured.
-        """
+        """Set the rate of matches, at first the average since the run began, and the time that is left."""
         if view.state != "running":
             self._rates.clear()
             return

@@ -217,15 +217,10 @@ _LATE: Final = frozenset({"late", "overrun", "disqualified"})
 
 
 class FollowedJournal:
-    """A journal that is being written.
-
-    Attributes:
-        turn: number of the last turn; `None` before the first.
-        since: time when that turn was read, on `time.monotonic`.
+    """A journal that is being written; `turn` is its last one, `since` the time when it was read (monotonic).
 
     Raises:
-        OSError: the file cannot be opened.
-        UsageError: the extra for compressed journals is not installed.
+        OSError, UsageError: the file cannot be opened; the extra for compressed journals is not installed.
     """
 
     def __init__(self, path: Path, seats: int, control: TimeControl | None) -> None:
@@ -262,17 +257,11 @@ class FollowedJournal:
         return True
 
     def _take(self, text: bytes) -> None:
-        *lines, rest = text.split(b"\n")
-        if lines:
-            first = self._rest + lines[0]
+        *lines, self._rest = (self._rest + text).split(b"\n")
+        for line in lines:
             if not self._skipping:
-                self._take_line(first)
-            self._skipping = False
-            for line in lines[1:]:
                 self._take_line(line)
-            self._rest = rest
-        else:
-            self._rest += rest
+            self._skipping = False
         if len(self._rest) > MAX_LINE_BYTES:
             self._rest, self._skipping = b"", True
 

@@ -61,11 +61,8 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 class Page:
     """A page that has the place; `send` raises `trio.BrokenResourceError` when the connection is gone.
 
-    Attributes:
-        steps: steps of the tape that were sent to it.
-        messages: what it has sent; ends when it is gone.
-        task: the task whose controls were sent to it.
-        scope: cancelled to give the page up.
+    This many `steps` of the tape and the controls of the `task` were sent to it; `messages` end when it is
+    gone, and `scope` is cancelled to give it up.
     """
 
     def __init__(self, send: Callable[[str | bytes], Awaitable[None]], tab: str) -> None:
@@ -106,13 +103,9 @@ class Page:
 
 @attrs.define(eq=False)
 class Desk:
-    """The person's place in a match.
+    """The person's place in a match; `greeting` returns the messages for a page that has just got the place.
 
-    Attributes:
-        greeting: returns the messages for a page that has just got the place.
-        started: the person has asked for the match to begin.
-        stopped: the person has asked for its end.
-        seen: a page has shown the end of the match.
+    The person asks for the match to begin (`started`) and end (`stopped`); a page has shown the end (`seen`).
     """
 
     started: trio.Event = attrs.Factory(trio.Event)
@@ -139,11 +132,7 @@ class Desk:
         self._change = trio.Event()
 
     async def seat(self, page: Page, receive: Callable[[], Awaitable[bytes | None]]) -> bool:
-        """Give a page the place until it is gone or dropped; return false if another page has it.
-
-        Args:
-            receive: returns its next message, `None` when it is gone.
-        """
+        """Give a page the place until `receive` returns `None`; return false if another page has it."""
         if self.page is not None:
             if self.page.tab != page.tab:
                 return False

@@ -133,20 +133,13 @@ REOPEN_SECONDS: Final = 2.0
 
 
 class PlaySession:
-    """A match with a person.
+    """A match with a person at a seat; `result` and `journal` are there after its end.
 
-    Args:
-        request: the match, with the agents of the other seats; that of the session has all.
-        seat: the seat of the person, who has the name `name`.
-        task: the name of what is played.
-        folder: the results folder, which the match makes.
+    The request given has the agents of the other seats, and that of the session all; `task` names what is
+    played, and the match makes the folder.
 
     Raises:
         UsageError: an agent or a task cannot be made.
-
-    Attributes:
-        result: the result of the match; `None` until it is over.
-        journal: the journal of the match, after its end.
     """
 
     def __init__(
@@ -191,7 +184,6 @@ class PlaySession:
 
         Args:
             stop: set to end the match, or the waiting, before its end.
-            say: prints a line for the user of this program.
 
         Raises:
             FlagfallError: the match could not be played or stored; what was recorded stays.

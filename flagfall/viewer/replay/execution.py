@@ -51,10 +51,9 @@ class Execution:
 
     Args:
         rebuild: returns the task scheduler of its header.
-        watch: called with the next turn before each event.
+        watch: called with the next turn, which `turn` is, before each event.
 
     Attributes:
-        turn: the turn that comes next.
         ended: one line on why it cannot go on; empty while it can.
     """
 
@@ -119,11 +118,9 @@ class Execution:
         return self.turn <= first or first == self._first
 
     def draw(self, first: int, last: int) -> bytes:
-        """Go on to the end of a part of the match, and return its pictures, encoded.
+        """Go on to the end of a part of the match that `can_draw`; return its pictures, encoded.
 
-        Args:
-            first: its first turn; `can_draw` is true for it.
-            last: its last turn; not before that of the last call, if that had the same first turn.
+        The last turn is not before that of the last call, if that had the same first turn.
         """
         if first != self._first:  # else it is the newest part, which has grown with the match
             self._first, self._encoder = first, FrameEncoder()
@@ -259,13 +256,7 @@ _COMMAND: Final = struct.Struct("<qq")
 
 @attrs.frozen
 class Job:
-    """The match to draw.
-
-    Attributes:
-        rebuild: returns its task scheduler; a function that can be pickled.
-        patience_seconds: longest time for one turn.
-        families: from `flagfall.tasks.catalog.pickled_families`.
-    """
+    """The match to draw; `rebuild` can be pickled, and the patience is that for one turn."""
 
     path: Path
     rebuild: Rebuild

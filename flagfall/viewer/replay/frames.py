@@ -102,14 +102,7 @@ class FrameEncoder:
         return len(self._turns)
 
     def add(self, turn: int, which: Which, rendered: Any) -> None:
-        """Add a frame, `before` the action of a turn, or at the `end` of the task.
-
-        Args:
-            rendered: what the task renders: uint8 (height, width, 3), or a text.
-
-        Raises:
-            NotAPicture: it is neither.
-        """
+        """Add what a task renders, uint8 (height, width, 3) or a text; all else is `NotAPicture`."""
         if isinstance(rendered, str):
             self._add_text(turn, which, rendered)
         else:

@@ -74,11 +74,7 @@ _decode: Any = event_decoder(_Turn, _Turns, Fell)
 
 
 class Index:
-    """The index of one journal file; `offset` is the length of the text that was read.
-
-    Raises:
-        JournalError: the file cannot be read, or does not begin as a journal does.
-    """
+    """The index of one journal file; `offset` is the length of the text that was read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -142,10 +138,7 @@ class Index:
     def refresh(self) -> bool:
         """Look at the file again: return false if it was replaced, so that a new index is needed.
 
-        If the file has grown, `advance` continues behind what was read.
-
-        Raises:
-            JournalError: the file is gone.
+        If the file has grown, `advance` continues behind what was read; if it is gone, `JournalError`.
         """
         if self._reading is not None:
             return True

@@ -88,8 +88,7 @@ def replay_blocks(
         watch: called with the turn reached.
 
     Raises:
-        UsageError: the file is no journal, or there are no such turns.
-        PageFull: they need more than `max_bytes`.
+        UsageError: the file is no journal, or there are no such turns; `PageFull`: they need more room.
     """
     match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch)
     try:
@@ -161,13 +160,7 @@ _T = TypeVar("_T")
 
 
 class Replays:
-    """Journals that are shown, opened when they are asked for.
-
-    Args:
-        find: returns the path of a journal by its name in the address.
-        trust: modules that the journals name may be imported.
-        rebuild: see `flagfall.viewer.replay.recorded_match.RecordedMatch`.
-    """
+    """Journals that are shown, opened when they are asked for by their names in the address."""
 
     def __init__(
         self, find: Callable[[str], Path], *, trust: bool = False, rebuild: Rebuild | None = None

@@ -226,7 +226,7 @@ class Access:
 
     def _cookie_name(self, headers: Headers) -> str:
         """Return the cookie's name: browsers send cookies to every port of a host, so it names the port."""
-        port = urlsplit(f"//{headers['host']}").port if _port_is_valid(headers["host"]) else None
+        port = _port_of(headers["host"])
         return f"{'__Host-' if self.secure else ''}flagfall-{port or 'default'}"
 
     def _cookie_value(self) -> str:
@@ -329,11 +329,11 @@ def _host_name(host: str) -> str:
     return name.removeprefix("[").removesuffix("]")
 
 
-def _port_is_valid(host: str) -> bool:
+def _port_of(host: str) -> int | None:
     try:
-        return urlsplit(f"//{host}").port is not None
+        return urlsplit(f"//{host}").port
     except ValueError:
-        return False
+        return None
 
 
 def _cookies(headers: Headers, name: str) -> Iterator[str]:
