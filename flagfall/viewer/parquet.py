@@ -138,33 +138,21 @@ def _pyarrow() -> Any:
     return pa, parquet
 
 
+_COLUMNS: Final = (
+    *("match", "task_index", "task", "turn", "seat", "agent", "at_ns", "spent_ns", "credit_ns", "verdict"),
+    *("soft_limit_ns", "hard_limit_ns", "bank_ns", "reward", "observation", "action"),
+    *("observation_number", "action_number", "refused", "answers", "note"),
+)
+_NAMES: Final = ("match", "task", "agent", "verdict")
+_TEXTS: Final = ("observation", "action", "refused", "note")
+
+
 def _schema(pa: Any) -> Any:
-    name = pa.dictionary(pa.int32(), pa.string())
-    return pa.schema(
-        {
-            "match": name,
-            "task_index": pa.int64(),
-            "task": name,
-            "turn": pa.int64(),
-            "seat": pa.int64(),
-            "agent": name,
-            "at_ns": pa.int64(),
-            "spent_ns": pa.int64(),
-            "credit_ns": pa.int64(),
-            "verdict": name,
-            "soft_limit_ns": pa.int64(),
-            "hard_limit_ns": pa.int64(),
-            "bank_ns": pa.int64(),
-            "reward": pa.float64(),
-            "observation": pa.string(),
-            "action": pa.string(),
-            "observation_number": pa.int64(),
-            "action_number": pa.int64(),
-            "refused": pa.string(),
-            "answers": pa.int64(),
-            "note": pa.string(),
-        }
-    )
+    """Return the types of the columns: whole numbers but for names, which repeat, texts and the reward."""
+    types = dict.fromkeys(_COLUMNS, pa.int64())
+    types |= dict.fromkeys(_NAMES, pa.dictionary(pa.int32(), pa.string()))
+    types |= dict.fromkeys(_TEXTS, pa.string())
+    return pa.schema(types | {"reward": pa.float64()})
 
 
 class _Rows:

@@ -37,15 +37,12 @@ def agents(*, json: Flag = False) -> None:
     """
     from flagfall.agents.registry import SAMPLES
     from flagfall.agents.spec import SCHEMES
+    from flagfall.cli.console.output import print_json, print_table, table
 
     lines = {name: (inspect.getdoc(agent) or "").partition("\n")[0] for name, agent in SAMPLES.items()}
     if json:
-        from flagfall.cli.console.output import print_json
-
         print_json(lines)
         return
-    from flagfall.cli.console.output import print_table, table
-
     rows = table("agent", "description")
     for name, line in lines.items():
         rows.add_row(name, line)

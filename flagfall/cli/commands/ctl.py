@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,9 +70,6 @@ def ctl(
 
 def _why_not_played(folder: Path, why: str) -> str:
     """Return the state of a tournament that is not being played, and what can be done with its folder."""
-    import shlex
-    from contextlib import closing
-
     from flagfall.tournament.standings import stored_results
     from flagfall.tournament.store import Store, holds_tournament
 

@@ -7,6 +7,7 @@ lesson of a fresh learner can be repeated and recorded under the kernel.
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Annotated, Any
@@ -179,8 +180,6 @@ def _tasks(ids: Sequence[str] | None) -> list[Task]:
 
 def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, float], int]]:
     """Return a function that makes a fresh agent, with its seed in a match, and returns its `reply`."""
-    import inspect
-
     from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.outcomes import derive_seed
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import Output
+from flagfall.cli.console.files import Output, reading, replacing
 from flagfall.errors import UsageError
+from flagfall.texts import one_line
 
 
 class Export(NamedTuple):
@@ -43,15 +46,14 @@ EXPORTS: Final = {
 """Formats by name."""
 
 
-def _help() -> str:
-    return " ".join(f"`{name}`: {row.about}" for name, row in EXPORTS.items())
+_ABOUT: Final = " ".join(f"`{name}`: {row.about}" for name, row in EXPORTS.items())
 
 
 def export(
     file: Path,
     /,
     *,
-    to: Annotated[Literal[tuple(EXPORTS)], Parameter(help=_help())],  # type: ignore[valid-type]  # their names
+    to: Annotated[Literal[tuple(EXPORTS)], Parameter(help=_ABOUT)],  # type: ignore[valid-type]  # their names
     output: Output = None,
 ) -> int:
     """Export a journal, or all journals of a tournament, for other programs.
@@ -64,11 +66,6 @@ def export(
         to: Format, a name of `EXPORTS`.
         output: File to write; by default in the working directory, named after the journal or folder.
     """
-    from contextlib import nullcontext
-    from pkgutil import resolve_name
-
-    from flagfall.cli.console.files import reading, replacing
-    from flagfall.texts import one_line
     from flagfall.viewer.parquet import find_sources, match_name
 
     problems = 0

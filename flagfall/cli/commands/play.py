@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Output, Seed, Texts
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Output, Seed, Texts, new_folder
 from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser
 from flagfall.errors import UsageError
 
@@ -72,7 +72,6 @@ def play(
         server: Address of the page, and who may open it. The token is made here if there is no token file.
     """
     from flagfall.agents.hosts.registry import Player
-    from flagfall.cli.console.files import new_folder
     from flagfall.cli.runs.plan import check_tick, option_of
     from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
     from flagfall.playing import MatchRequest

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flagfall.cli.console.files import Flag, Output
+from flagfall.cli.console.files import Flag, Output, reading, replacing
 from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
@@ -43,8 +43,6 @@ def replay(
             at a terminal, and elsewhere shows what the journal itself holds.
         open_page: Open the page in the browser of this desktop, if there is one.
     """
-    from flagfall.cli.console.files import reading
-
     if turns is not None and output is None:
         raise UsageError("--turns chooses what -o writes: add -o FILE.html")
     span = None if turns is None else _span(turns)
@@ -87,7 +85,6 @@ def _tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
 
 
 def _write(file: Path, output: Path, span: tuple[int, int] | None, chosen: dict[str, Any]) -> None:
-    from flagfall.cli.console.files import replacing
     from flagfall.cli.console.progress import watch_turns
     from flagfall.viewer.replay.page import replay_page
 

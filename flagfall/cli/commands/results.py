@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import Flag, Output
+from flagfall.cli.console.files import Flag, Output, reading
 from flagfall.errors import UsageError
 
 
@@ -41,8 +41,6 @@ def results(
 
         show_tournament(file, output, "json" if json and form is None else form, matches=matches, wide=wide)
         return
-    from flagfall.cli.console.files import reading
-
     with reading(file):
         if form is not None or matches:
             raise UsageError("--format and --matches are for the folder of a tournament, not for a journal")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -179,8 +180,6 @@ def run(
 
 def _print_notices(isolation: Isolation, plan: RunPlan) -> None:
     """Print lines about limits that the kernel of this machine does not enforce, and about an endless run."""
-    import sys
-
     from flagfall.agents.process.enforcement import advisory_line
 
     lines = [advisory_line(isolation)]

@@ -19,16 +19,13 @@ def tasks(*, json: Flag = False) -> None:
     Args:
         json: Print a JSON object instead of a table: lists of ids by family.
     """
+    from flagfall.cli.console.output import print_json, print_table, table
     from flagfall.tasks.catalog import FAMILIES
 
     families = {family.name: list(family.tasks) for family in FAMILIES.values() if family.tasks}
     if json:
-        from flagfall.cli.console.output import print_json
-
         print_json(families)
         return
-    from flagfall.cli.console.output import print_table, table
-
     rows = table("family", "tasks")
     rows.columns[1].no_wrap = False
     rows.columns[1].max_width = _LIST_CHARS

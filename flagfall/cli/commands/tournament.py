@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Output, Quiet
 from flagfall.errors import FlagfallError, HostFault, UsageError
+from flagfall.texts import one_line
 
 if TYPE_CHECKING:
     import trio
@@ -124,7 +125,6 @@ def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, s
 
 def _write_report(folder: Path) -> None:
     """Write the report; the tournament has succeeded in any case, so a failure is only a warning."""
-    from flagfall.texts import one_line
     from flagfall.tournament.folder import REPORT
 
     again = f"flagfall report {shlex.quote(str(folder))}"

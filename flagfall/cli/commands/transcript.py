@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flagfall.cli.console.files import Output
+from flagfall.cli.console.files import Output, reading, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,6 @@ def transcript(file: Path, /, *, output: Output = None) -> None:
     Args:
         output: Write to this file instead; it is created when it is complete.
     """
-    from flagfall.cli.console.files import reading, replacing
-
     with reading(file):
         if output is None:
             for line in _lines(file):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from flagfall.cli.console.files import Flag, Quiet
+from flagfall.cli.console.files import Flag, Quiet, reading
 
 
 def verify(file: Path, /, *, config: str | None = None, trust: Flag = False, quiet: Quiet = False) -> int:
@@ -21,7 +21,6 @@ def verify(file: Path, /, *, config: str | None = None, trust: Flag = False, qui
             Without this option `verify` asks at a terminal, and refuses elsewhere.
         quiet: Print only a difference.
     """
-    from flagfall.cli.console.files import reading
     from flagfall.cli.console.progress import watch_turns
     from flagfall.cli.runs.plan import from_config, rebuild_asking
     from flagfall.recording.verify import verify as compare

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
+from operator import methodcaller
 from textwrap import fill
 from typing import Any, Final
 
@@ -106,13 +107,8 @@ def _leave_out(shown: Table, heading: str) -> list[str]:
 
 def print_json(value: Any) -> None:
     """Print plain data, in which numbers may be those of numpy, as JSON to the standard output."""
-    json.dump(value, sys.stdout, indent=2, default=_plain)
+    json.dump(value, sys.stdout, indent=2, default=methodcaller("item"))
     print()
-
-
-def _plain(value: Any) -> Any:
-    """Return a numpy number as a Python number."""
-    return value.item()
 
 
 def number(value: float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+import attrs
 import trio
 from rich.console import Console
 from rich.live import Live
@@ -37,17 +38,17 @@ SHOW_AFTER_SECONDS: Final = 1.0
 """Time after which the progress of a command is shown."""
 
 
+@attrs.define(eq=False)
 class Progress:
     """State of the progress line; as a sink of events it counts turns, at most `steps` in a match."""
 
-    def __init__(self, matches: int, steps: int | None) -> None:
-        self._matches = matches
-        self._steps = steps
-        self._title = ""
-        self.turns = 0
-        self._before = 0
-        self._began = monotonic()
-        self._spinner = Spinner("dots")
+    _matches: int
+    _steps: int | None
+    turns: int = 0
+    _title: str = ""
+    _before: int = 0
+    _began: float = attrs.Factory(monotonic)
+    _spinner: Spinner = attrs.Factory(lambda: Spinner("dots"))
 
     def begin(self, number: int, who: str) -> None:
         """Begin the next match, whose number counts from 0."""

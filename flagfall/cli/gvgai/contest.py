@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed
-from flagfall.cli.gvgai.options import Agents, PlayOptions
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed, new_folder
+from flagfall.cli.gvgai.options import Agents, PlayOptions, check_files, check_output, print_now, put_out
 from flagfall.cli.gvgai.options import Journal as JournalFile
 from flagfall.errors import HostFault
 from flagfall.texts import counted, sanitize_terminal
@@ -63,9 +63,7 @@ def contest(
     """
     import trio
 
-    from flagfall.cli.console.files import new_folder
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, put_out
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.recording.journal.writer import Journal
     from flagfall.recording.match_logs import series_path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import Texts, replacing
+from flagfall.cli.console.files import Texts, check_journal, replacing
 from flagfall.cli.console.output import print_json
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
@@ -149,7 +149,6 @@ _RESULTS_PREFIXES = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
 
 def check_files(journal: Path | None, results: Path | None, *, overwrite: bool, matches: int = 1) -> None:
     """Check before a match that its journals, numbered if there are several, and results can be written."""
-    from flagfall.cli.console.files import check_journal
     from flagfall.cli.runs.plan import check_results
     from flagfall.recording.match_logs import series_path
 

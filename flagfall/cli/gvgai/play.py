@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Seed
-from flagfall.cli.gvgai.options import Journal, PlayOptions, TrackOptions
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Seed, reading
+from flagfall.cli.gvgai.options import (
+    Journal,
+    PlayOptions,
+    TrackOptions,
+    check_files,
+    check_output,
+    print_now,
+    print_statistics,
+    put_out,
+)
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +70,6 @@ def serve(
     import trio
 
     from flagfall.cli.gvgai.execution import run_until_interrupted, say
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, put_out
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -251,7 +259,6 @@ def train(
     import trio
 
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, put_out
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.play_track import PlayedTrack, play_track
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -295,9 +302,7 @@ def results(file: Path, /, *, json: Flag = False) -> None:
     Args:
         json: Print one JSON object instead of tables.
     """
-    from flagfall.cli.console.files import reading
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.gvgai.options import print_statistics
     from flagfall.gvgai.track_statistics import statistics_of
 
     with reading(file):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_json, print_table, table
 from flagfall.cli.console.progress import watch_turns
+from flagfall.cli.gvgai.execution import say
 from flagfall.errors import UsageError
 from flagfall.texts import counted, sanitize_terminal
 from flagfall.tournament.standings import FILE_FORMATS, agent_rows, export, match_rows, stored_standings
@@ -292,7 +293,7 @@ def write_report(
     with open_source(folder) as source:
         chosen = choose(source, embed)
         with watch_turns("embedding replays") as watch:
-            embedded, blocks = embed_replays(chosen, _warn, watch)
+            embedded, blocks = embed_replays(chosen, say, watch)
         data = report_data(source, embedded, target=output.parent)
     page = report_page(data, blocks)
     with replacing(output) as writing:
@@ -302,7 +303,3 @@ def write_report(
     from flagfall.viewer.report.plots import write_plots
 
     return write_plots(data, plots, form)
-
-
-def _warn(line: str) -> None:
-    print(f"flagfall: {line}", file=sys.stderr)

@@ -230,6 +230,7 @@ class FolderReader:
             view.left_seconds = max(0, view.total - view.played) / view.rate
 
     def _running(self, states: Sequence[RunningState]) -> list[RunningView]:
+        controls = {} if self._plan is None else {task.name: task.control for task in self._plan.tasks}
         shown: list[tuple[RunningView, str]] = []
         wanted = []
         for state in states[:MAX_RUNNING]:
@@ -239,7 +240,7 @@ class FolderReader:
             name = f"{state.match}-{state.attempt}"
             shown.append((running, name))
             if "/" not in name:
-                wanted.append((name, len(state.agents), self._control(state.task)))
+                wanted.append((name, len(state.agents), controls.get(state.task)))
         journals = self._clocks.read(wanted)
         for running, name in shown:
             if (journal := journals.get(name)) is not None:
@@ -249,11 +250,6 @@ class FolderReader:
         while len(self._tasks) > 2 * MAX_KNOWN_TASKS:
             del self._tasks[next(iter(self._tasks))]
         return [running for running, _ in shown]
-
-    def _control(self, task: str) -> Any:
-        if self._plan is None:
-            return None
-        return next((one.control for one in self._plan.tasks if one.name == task), None)
 
     def read_standings(self) -> dict[str, Any]:
         """Return the standings, or `{"why": ...}` where there are none; this takes 40 µs a match at most.

@@ -145,16 +145,11 @@ class Index:
         before, self._looked = self._looked, self._look()
         if self._looked == before:
             return True
-        if self._looked[:2] != before[:2] or self._looked[2] < before[2] or self._is_over:
-            return False
-        if is_compressed(self.path):
+        is_replaced = self._looked[:2] != before[:2] or self._looked[2] < before[2]
+        if is_replaced or self._sealed_to_end or self._problem or is_compressed(self.path):
             return False
         self._reading = self._read()
         return True
-
-    @property
-    def _is_over(self) -> bool:
-        return self._sealed_to_end or bool(self._problem)
 
     def _read(self) -> Iterator[None]:
         """Take lines up to the end of the file, with a pause after each `PIECE_BYTES`."""

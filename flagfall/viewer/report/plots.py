@@ -109,7 +109,8 @@ def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
         yield "rating", 3.6, lambda axes: _draw_course(axes, data["ratings"], names)
     for curve in data["curves"]["tasks"][:MAX_CURVES]:
         task = data["tasks"][curve["task"]]["name"]
-        yield f"learning-{curve['task'] + 1}-{_file_name(task)}", 3.2, _curve_drawing(curve, task, names)
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", task).strip("-")[:40] or "task"
+        yield f"learning-{curve['task'] + 1}-{plain}", 3.2, _curve_drawing(curve, task, names)
     times = data["times"]["agents"][:MAX_AGENTS]
     if times:
         yield "think-time", _height(len(times)), lambda axes: _draw_times(axes, data["times"], times, names)
@@ -121,10 +122,6 @@ def _height(rows: int) -> float:
 
 def _name(name: str) -> str:
     return one_line(name, _NAME_CHARS)
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] or "task"
 
 
 def _colour(agent: int) -> str:
