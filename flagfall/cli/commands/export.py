@@ -46,14 +46,15 @@ EXPORTS: Final = {
 """Formats by name."""
 
 
-_ABOUT: Final = " ".join(f"`{name}`: {row.about}" for name, row in EXPORTS.items())
+def _help() -> str:
+    return " ".join(f"`{name}`: {row.about}" for name, row in EXPORTS.items())
 
 
 def export(
     file: Path,
     /,
     *,
-    to: Annotated[Literal[tuple(EXPORTS)], Parameter(help=_ABOUT)],  # type: ignore[valid-type]  # their names
+    to: Annotated[Literal[tuple(EXPORTS)], Parameter(help=_help())],  # type: ignore[valid-type]  # their names
     output: Output = None,
 ) -> int:
     """Export a journal, or all journals of a tournament, for other programs.
