@@ -61,13 +61,10 @@ COMMANDS: Final = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, and return its exit code.
+    """Run one command, and return one of the exit codes that `docs/command-line.md` lists.
 
     Args:
         arguments: the words after `flagfall`; by default those of the command line.
-
-    Returns:
-        One of the exit codes that `docs/command-line.md` lists.
     """
     from cyclopts import CycloptsError, UnusedCliTokensError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
 
     from flagfall.viewer.server.access import Bind
 
-
 GENERATED_TOKEN_BYTES: Final = 24
 """Random bytes of a token that is made here: more than can be guessed."""
-
 
 OpenPage: TypeAlias = Annotated[bool, Parameter(name="--open", show_default=False)]
 """The option `--open`, and `--no-open`: whether the browser of this desktop opens the page."""
@@ -51,10 +48,7 @@ class ServerOptions:
     key: Path | None = None
 
     def bind(self, *, need_token: bool = False) -> Bind:
-        """Return the address.
-
-        Args:
-            need_token: make a token if there is no token file.
+        """Return the address; a token is made if there is no token file but one is needed.
 
         Raises:
             UsageError: an option is invalid, or the extra `viewer` is not installed.
@@ -90,17 +84,11 @@ def serve_pages(
     *,
     on_ready: Callable[[str], None],
 ) -> int:
-    """Serve pages until Ctrl-C.
+    """Serve pages until Ctrl-C, and return the exit code: 128 plus the number of the signal.
 
     Args:
         start: returns the routes; the nursery, in which it may start tasks, ends with the server.
         on_ready: called with the address of the first page, without the token, once connections are accepted.
-
-    Returns:
-        An exit code: 128 plus the number of the signal.
-
-    Raises:
-        UsageError: the port cannot be bound.
     """
     import trio
 
@@ -116,7 +104,7 @@ def serve_pages(
             await stop.wait()
             nursery.cancel_scope.cancel()
 
-    return run_until_interrupted(run, say=_say, stopping="closing the pages")
+    return run_until_interrupted(run, stopping="closing the pages")
 
 
 def open_in_browser(url: str) -> None:
@@ -127,8 +115,3 @@ def open_in_browser(url: str) -> None:
 
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # the terminal was closed
-        print(f"flagfall: {text}", file=sys.stderr, flush=True)

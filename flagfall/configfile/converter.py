@@ -17,7 +17,6 @@ import inspect
 import math
 import re
 import sys
-import types
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType, UnionType
@@ -52,14 +51,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def path_text(path: KeyPath) -> str:
-    """Return a path as TOML would write it.
-
-    Args:
-        path: keys and indices, such as `("tasks", "micro5.1", "type")` or `("scheduler", "tasks", 2)`.
-
-    Returns:
-        text such as `tasks."micro5.1".type` or `scheduler.tasks[2]`.
-    """
+    """Return a path as TOML would write it: `tasks."micro5.1".type`, `scheduler.tasks[2]`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -69,6 +61,7 @@ def path_text(path: KeyPath) -> str:
     return text
 
 
+@attrs.define(eq=False)
 class Problems:
     """Collector of the problems of one file.
 
@@ -77,32 +70,23 @@ class Problems:
         line_of: returns the line of a path in the file, or `None` where it is unknown.
     """
 
-    def __init__(self, source: str, line_of: Callable[[KeyPath], int | None] = lambda _: None) -> None:
-        self.source = source
-        self._line_of = line_of
-        self._found: dict[str, int] = {}
+    source: str
+    _line_of: Callable[[KeyPath], int | None] = lambda _: None
+    _found: dict[str, int] = attrs.field(factory=dict, init=False)
 
     def __bool__(self) -> bool:
         return bool(self._found)
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Note a problem; the same problem at the same place is kept once.
-
-        Args:
-            path: the place; empty for the file as a whole.
-            text: the problem, and what to write instead.
-        """
+        """Note a problem, and what to write instead; the same at the same place is kept once."""
         line = self._line_of(path)
         placed = f"{path_text(path)}: {text}" if path else text
         self._found[placed if line is None else f"line {line}: {placed}"] = line or 0
 
     def unknown(self, path: KeyPath, kind: str, word: Any, known: Iterable[str]) -> None:
-        """Note a word that has no meaning at its place; the first ones with the nearest known words.
+        """Note a word that has no meaning at its place, where it should name a kind such as `task`.
 
-        Args:
-            kind: what the word should name, such as `task`.
-            word: the value found in the file, of any type.
-            known: all words that have a meaning there.
+        The first such problems have the nearest known words.
         """
         hint = "" if isinstance(word, str) else "; it should be a text"
         if not hint and len(self._found) < _MAX_HINTS:
@@ -113,11 +97,7 @@ class Problems:
         self.add(path, f"unknown {kind} {shown}{hint}")
 
     def raise_if_any(self) -> None:
-        """Raise one error with all problems, ordered by line.
-
-        Raises:
-            UsageError: at least one problem was noted.
-        """
+        """Raise one `UsageError` with all problems, ordered by line, if there are any."""
         found = sorted(self._found, key=self._found.__getitem__)
         if len(found) == 1:
             raise UsageError(f"{self.source}: {found[0]}")
@@ -128,17 +108,7 @@ class Problems:
     def table(
         self, data: Mapping[str, Any], key: str, path: KeyPath, *, needed: bool = False
     ) -> dict[str, Any]:
-        """Return the table under a key.
-
-        Args:
-            data: the table that holds the key.
-            key: the name of the inner table.
-            path: the place of `data`.
-            needed: a missing table is a problem.
-
-        Returns:
-            the table; an empty one if it is missing or if the value is not a table, which is noted.
-        """
+        """Return the table under a key, or an empty one, with a problem if it is needed or no table."""
         if key not in data:
             if needed:
                 self.add((*path, key), "required, but missing")
@@ -150,11 +120,7 @@ class Problems:
         return value
 
     def names(self, data: Mapping[str, Any], known: Iterable[str], path: KeyPath) -> None:
-        """Note the names in a table that have no meaning there.
-
-        Args:
-            known: names with a meaning.
-        """
+        """Note the names in a table that are not among the known ones."""
         for name in data:
             if name not in known:
                 self.unknown((*path, name), "name", name, known)
@@ -165,13 +131,9 @@ _T = TypeVar("_T")
 
 @attrs.frozen
 class Bounds:
-    """Range of a number, as metadata: `Annotated[int, Bounds(1)]`.
+    """Range of a number without a limit by default, as metadata: `Annotated[int, Bounds(1)]`.
 
     Numbers of the type `int | float` keep their type; those of the type `float` become one.
-
-    Attributes:
-        least: the smallest accepted value.
-        most: the greatest accepted value; `None` for no limit.
     """
 
     least: float
@@ -180,11 +142,7 @@ class Bounds:
 
 @attrs.frozen
 class Parsed:
-    """Values written as text, as metadata: `Annotated[TimeControl, Parsed(TimeControl.parse)]`.
-
-    Attributes:
-        parse: makes the value from the text; raises `UsageError`.
-    """
+    """Values made from texts, as metadata: `Annotated[TimeControl, Parsed(TimeControl.parse)]`."""
 
     parse: Callable[[str], Any]
 
@@ -211,18 +169,13 @@ def structure(
     also: Iterable[str] = (),
     name_kind: str = "name",
 ) -> _T | None:
-    """Convert a table to a value of an attrs class.
+    """Convert a table to a value of an attrs class; `None` if there were problems, which `problems` takes.
 
     Args:
         table: the value found in the file, of any type.
         kind: the class; its fields are the keys that the table may have.
-        path: the place of the table in the file.
-        problems: takes everything that is wrong with the table.
         also: further keys, read by the caller, to be named in hints; `table` does not hold them.
         name_kind: what a key of the table names, for messages.
-
-    Returns:
-        the value; `None` if there were problems.
     """
     if not isinstance(table, dict):
         problems.add(path, f"expected a table of names and values, got {safe_repr(table)}")
@@ -251,9 +204,6 @@ def _note(
                 problems.unknown((*path, name), name_kind, name, known)
         else:
             problems.add(path, str(error))
-
-
-# Values, by the type of their field.
 
 
 def _text(value: Any, _: Any = None) -> str:
@@ -313,11 +263,7 @@ def _annotated(value: Any, kind: Any) -> Any:
 
 
 def _list(value: Any, kind: Any) -> tuple[Any, ...]:
-    """Return a list of any length as a tuple.
-
-    Raises:
-        ExceptionGroup: all problems of its items.
-    """
+    """Return a list of any length as a tuple; an `ExceptionGroup` has all problems of its items."""
     if not isinstance(value, list):
         raise UsageError(f"expected a list, got {safe_repr(value)}")
     made, wrong = [], []
@@ -339,49 +285,35 @@ def _is_any_number(kind: Any) -> bool:
     return get_origin(kind) in {Union, UnionType} and set(get_args(kind)) == {int, float}
 
 
-def _make_converter() -> Converter:
-    converter = Converter(forbid_extra_keys=True)
-    converter.register_structure_hook(str, _text)
-    converter.register_structure_hook(bool, _flag)
-    converter.register_structure_hook(int, _number)
-    converter.register_structure_hook(float, _number)
-    converter.register_structure_hook(Path, lambda value, _: Path(_text(value)))
-    converter.register_structure_hook_func(_is_any_number, _number)
-    converter.register_structure_hook_func(_is_of(Literal), _choice)
-    converter.register_structure_hook_func(_is_of(tuple), _list)
-    converter.register_structure_hook_func(_is_of(Annotated), _annotated)
-    return converter
-
-
-_CONVERTER: Final = _make_converter()
-
-
-# JSON Schema of the tables that `flagfall.configfile.converter` reads, for editors that complete files.
-#
-# A schema accepts whatever the converter accepts, and refuses wrong keys and types. Values with a text form
-# of their own (durations, time controls) are texts there, whose form only the converter checks.
-
-_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+_CONVERTER: Final = Converter(forbid_extra_keys=True)
+_CONVERTER.register_structure_hook(str, _text)
+_CONVERTER.register_structure_hook(bool, _flag)
+_CONVERTER.register_structure_hook(int, _number)
+_CONVERTER.register_structure_hook(float, _number)
+_CONVERTER.register_structure_hook(Path, lambda value, _: Path(_text(value)))
+_CONVERTER.register_structure_hook_func(_is_any_number, _number)
+_CONVERTER.register_structure_hook_func(_is_of(Literal), _choice)
+_CONVERTER.register_structure_hook_func(_is_of(tuple), _list)
+_CONVERTER.register_structure_hook_func(_is_of(Annotated), _annotated)
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_TEXTS: Final = {
-    "anyOf": [
-        {"type": "string", "minLength": 1},
-        {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
-    ]
-}
+_TEXT: Final = {"type": "string", "minLength": 1}
+_TEXTS: Final = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _PLAIN: Final[dict[Any, dict[str, Any]]] = {
-    str: {"type": "string", "minLength": 1},
-    Path: {"type": "string", "minLength": 1},
+    str: _TEXT,
+    Path: _TEXT,
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     float: {"type": "number"},
 }
 
 
-def table_schema(kind: type[Any], tables: Mapping[str, Any] = _NONE) -> dict[str, Any]:
-    """Return the schema of a table.
+def table_schema(kind: type[Any], tables: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Return the JSON Schema of a table, for editors that complete files.
+
+    It accepts whatever the converter accepts, and refuses wrong keys and types. Values with a text form of
+    their own (durations, time controls) are texts there, whose form only the converter checks.
 
     Args:
         kind: the attrs class whose fields are the keys of the table.
@@ -389,7 +321,10 @@ def table_schema(kind: type[Any], tables: Mapping[str, Any] = _NONE) -> dict[str
     """
     hints = get_type_hints(kind, include_extras=True)
     fields = attrs.fields(kind)
-    properties = {field.name: _with_default(_schema(hints[field.name]), field) for field in fields}
+    properties = {field.name: _schema(hints[field.name]) for field in fields}
+    for field in fields:
+        if isinstance(field.default, bool | int | float | str):
+            properties[field.name] = {**properties[field.name], "default": field.default}
     required = [field.name for field in fields if field.default is attrs.NOTHING]
     schema: dict[str, Any] = {
         "type": "object",
@@ -402,11 +337,6 @@ def table_schema(kind: type[Any], tables: Mapping[str, Any] = _NONE) -> dict[str
     return {"description": first, **schema} if first else schema
 
 
-def _with_default(schema: dict[str, Any], field: attrs.Attribute[Any]) -> dict[str, Any]:
-    value = field.default
-    return {**schema, "default": value} if isinstance(value, bool | int | float | str) else schema
-
-
 def _schema(kind: Any) -> dict[str, Any]:
     """Return the schema of values of a type, as the converter reads them."""
     origin, parts = get_origin(kind), get_args(kind)
@@ -414,7 +344,7 @@ def _schema(kind: Any) -> dict[str, Any]:
         return _TEXTS
     if origin is Annotated:
         return _schema_of_annotated(parts[0], parts[1:])
-    if origin in {Union, types.UnionType}:
+    if origin in {Union, UnionType}:
         kinds = [part for part in parts if part is not type(None)]
         return _schema(kinds[0]) if len(kinds) == 1 else {"anyOf": [_schema(part) for part in kinds]}
     if origin is Literal:
@@ -427,7 +357,7 @@ def _schema(kind: Any) -> dict[str, Any]:
 def _schema_of_annotated(plain: Any, metadata: tuple[Any, ...]) -> dict[str, Any]:
     for item in metadata:
         if isinstance(item, Parsed):
-            return {"type": "string", "minLength": 1}
+            return _TEXT
         if isinstance(item, Bounds):
             limits = {"minimum": item.least, "maximum": item.most}
             schema = _schema(plain)

@@ -8,9 +8,9 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from flagfall.configfile.converter import KeyPath, Problems
 from flagfall.errors import UsageError
@@ -18,31 +18,26 @@ from flagfall.errors import UsageError
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|\n|[^\s{}\[\]:,"]+', re.DOTALL)
 
 
-class JsonPositions:
-    """Lines of the values of a JSON text.
+class Positions:
+    """Lines of the values of a text, by their paths."""
 
-    Args:
-        text: JSON that `json.loads` accepts.
-    """
-
-    def __init__(self, text: str) -> None:
+    def __init__(self) -> None:
         self._lines: dict[KeyPath, int] = {}
-        self._one_line = "\n" not in text.strip()
-        if not self._one_line:
-            self._scan(text)
 
     def line(self, path: KeyPath) -> int | None:
-        """Return the line of a value, or of the nearest object or list around it.
-
-        Args:
-            path: keys and indices from the top of the text.
-
-        Returns:
-            the line, from 1; `None` for the text as a whole, and for a text of a single line.
-        """
+        """Return the line of a value, from 1, or of the nearest table or list around it; else `None`."""
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path)
+
+
+class JsonPositions(Positions):
+    """Lines of the values of a JSON text that `json.loads` accepts; none for a text of a single line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        if "\n" in text.strip():
+            self._scan(text)
 
     def _scan(self, text: str) -> None:
         path: list[str | int] = []  # the last part of each open object or list: its current key or index
@@ -71,12 +66,6 @@ class JsonPositions:
                 self._lines[tuple(path)] = line
 
 
-# Lines of the keys of a TOML text, which `tomllib` does not report.
-#
-# The text is cut into statements: a statement is the smallest number of lines, counted from the end of the
-# previous one, that `tomllib` accepts alone. It is the header of a table, or a key with its value; a value
-# with open quotes or brackets takes several lines.
-
 _MAX_REREADS: Final = 50
 """Most characters that are parsed, as a multiple of the text's length. Each line that could end a statement
 causes a parse from its start, so without a limit a list of a million brackets in quotes would take hours."""
@@ -88,15 +77,16 @@ _CLOSERS: Final = ("]", '"""', "'''")
 """A statement of several lines can only end in a line with one of these."""
 
 
-class TomlPositions:
-    """Lines of the keys of a TOML text.
+class TomlPositions(Positions):
+    """Lines of the keys of a TOML text that `tomllib` accepts, which does not report them.
 
-    Args:
-        text: TOML that `tomllib` accepts.
+    The text is cut into statements: a statement is the smallest number of lines, counted from the end of the
+    previous one, that `tomllib` accepts alone. It is the header of a table, or a key with its value; a value
+    with open quotes or brackets takes several lines.
     """
 
     def __init__(self, text: str) -> None:
-        self._lines: dict[KeyPath, int] = {}
+        super().__init__()
         self._lengths: dict[KeyPath, int] = {}  # tables seen so far in each array of tables
         self._table: KeyPath = ()
         begun, pending = 1, ""
@@ -115,19 +105,6 @@ class TomlPositions:
                 continue
             self._take(pending, parsed, begun)
             pending = ""
-
-    def line(self, path: KeyPath) -> int | None:
-        """Return the line of a value, or of the nearest table or list around it.
-
-        Args:
-            path: keys and indices from the top of the text.
-
-        Returns:
-            the line, from 1; `None` for the text as a whole.
-        """
-        while path and path not in self._lines:
-            path = path[:-1]
-        return self._lines.get(path)
 
     def _take(self, statement: str, parsed: dict[str, Any], line: int) -> None:
         if not statement.lstrip().startswith("["):
@@ -163,40 +140,25 @@ MAX_NOTICES: Final = 10
 
 _MAX_UTF8_BYTES: Final = 4
 
-Positions: TypeAlias = TomlPositions | JsonPositions
-
 _TOML_ERROR: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
 class Document:
     """The tables of a file, and a collector of its problems that knows their lines.
 
-    Attributes:
-        problems: takes what is wrong with them.
+    Args:
+        positions: makes the lines with the first problem only: a valid file does not pay for a second pass
+            over its text.
     """
 
-    def __init__(
-        self, data: dict[str, Any], source: str, text: str, positions: Callable[[str], Positions]
-    ) -> None:
+    def __init__(self, data: dict[str, Any], source: str, positions: Callable[[], Positions]) -> None:
+        made = cache(positions)
         self.data = data
-        self.problems: Problems = Problems(source, self._line)
-        self._text = text
-        self._make_positions = positions
-
-    @cached_property
-    def _positions(self) -> Positions:
-        # Made with the first problem only: a valid file does not pay for a second pass over its text.
-        return self._make_positions(self._text)
-
-    def _line(self, path: KeyPath) -> int | None:
-        return self._positions.line(path)
+        self.problems: Problems = Problems(source, lambda path: made().line(path))
 
 
 def read_text(path: Path, kind: str) -> str:
-    """Return the text of a file.
-
-    Args:
-        kind: what the file is, for messages, such as `plan`.
+    """Return the text of a file; `kind` names it in messages, such as `plan`.
 
     Raises:
         UsageError: the file cannot be read, is too large, or is not UTF-8.
@@ -217,11 +179,7 @@ def read_text(path: Path, kind: str) -> str:
 
 
 def read_toml(text: str, source: str) -> Document:
-    """Parse a TOML text.
-
-    Args:
-        text: the whole file.
-        source: the name of the file in messages.
+    """Parse a TOML text, with the name of its file in messages.
 
     Raises:
         UsageError: the text is not TOML (with line and column), too long or nested too deeply.
@@ -238,17 +196,13 @@ def read_toml(text: str, source: str) -> Document:
     except (RecursionError, ValueError) as error:  # nested lists without end; a number of a million digits
         raise UsageError(f"{source}: invalid TOML: {error}") from error
     _check_depth(data, source)
-    return Document(data, source, text, TomlPositions)
+    return Document(data, source, partial(TomlPositions, text))
 
 
 def read_json(text: str, source: str) -> Document:
-    """Parse a JSON text whose top is an object.
+    """Parse a JSON text whose top is an object, with the name of its file in messages.
 
     A key that an object has several times is warned of; its last value counts, as in round 1.
-
-    Args:
-        text: the whole file.
-        source: the name of the file in messages.
 
     Raises:
         UsageError: the text is not JSON (with line and column), not an object, too long or nested too deeply.
@@ -275,7 +229,7 @@ def read_json(text: str, source: str) -> Document:
     for key, count in duplicates[:MAX_NOTICES]:
         warnings.warn(_duplicate_key(source, text, key, count), stacklevel=2)
     _check_depth(data, source)
-    return Document(data, source, text, JsonPositions)
+    return Document(data, source, partial(JsonPositions, text))
 
 
 def _check_length(text: str, source: str) -> None:
@@ -284,11 +238,7 @@ def _check_length(text: str, source: str) -> None:
 
 
 def _check_depth(data: Any, source: str) -> None:
-    """Refuse tables and lists that are nested too deeply for code that walks them recursively.
-
-    Raises:
-        UsageError: they are.
-    """
+    """Refuse tables and lists that are nested too deeply for code that walks them recursively."""
     level = [data]
     for _ in range(MAX_DEPTH):
         parts = (part.values() if isinstance(part, dict) else part for part in level)

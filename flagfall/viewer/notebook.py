@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     import os
 
 
-# Static HTML tables of results, for places that accept no script and no style sheet. Pure.
-#
-# Colours follow the page around the table, which may be light or dark.
-
 MAX_ROWS: Final = 200
 MAX_NAME_CHARS: Final = 80
 MAX_STDERR_CHARS: Final = 4000
@@ -53,12 +49,8 @@ def match_table(result: MatchResult) -> str:
             (
                 _text(seat.agent),
                 _text(seat.disqualified or "no"),
-                _number(seat.stats.reward),
-                _number(seat.stats.turns),
-                _number(seat.stats.late),
-                _number(seat.stats.illegal),
-                _duration(seat.stats.think_ns),
-                _duration(seat.stats.think_max_ns),
+                *map(_number, (seat.stats.reward, seat.stats.turns, seat.stats.late, seat.stats.illegal)),
+                *map(_duration, (seat.stats.think_ns, seat.stats.think_max_ns)),
             )
             for seat in result.seats
         ],
@@ -67,19 +59,17 @@ def match_table(result: MatchResult) -> str:
     tasks = _table(
         ("Task", "Played", "Solved", "Failed", "Steps", "Reward"),
         [
-            (
-                _text(task.task),
-                *map(_number, (task.played, task.solved, task.failed, task.steps, task.reward)),
-            )
-            for task in result.tasks
+            (_text(of.task), *map(_number, (of.played, of.solved, of.failed, of.steps, of.reward)))
+            for of in result.tasks
         ],
         words=1,
     )
     errors = "".join(
         f"<details><summary>{_text(seat.agent)}: end of the standard error</summary>"
-        f'<pre style="white-space:pre-wrap">{_lines(seat.detail or seat.stderr_tail)}</pre></details>'
+        '<pre style="white-space:pre-wrap">'
+        f"{escape(sanitize_terminal(text[-MAX_STDERR_CHARS:]))}</pre></details>"
         for seat in result.seats
-        if seat.detail or seat.stderr_tail
+        if (text := seat.detail or seat.stderr_tail)
     )
     head = f"{_text(result.reason)}: {counted(result.turns, 'turn')} in {_duration(result.elapsed_ns)}"
     return f"<div><p><b>Match</b> {head}</p>{seats}{tasks}{errors}</div>"
@@ -177,10 +167,6 @@ def _text(text: str, most: int = MAX_NAME_CHARS) -> str:
     return f"<bdi>{escape(one_line(text, most))}</bdi>"
 
 
-def _lines(text: str) -> str:
-    return escape(sanitize_terminal(text[-MAX_STDERR_CHARS:]))
-
-
 def _number(value: Any) -> str:
     return escape(f"{value:z,.0f}" if value == int(value) else f"{value:z,.3f}")
 
@@ -200,11 +186,7 @@ _MAX_HEIGHT: Final = 10_000
 
 @attrs.frozen
 class Shown:
-    """Something that displays itself in a notebook.
-
-    Attributes:
-        text: description where HTML is not displayed.
-    """
+    """Something that displays itself in a notebook; `text` describes it where HTML is not displayed."""
 
     text: str
     html: str = attrs.field(repr=False)

@@ -64,14 +64,7 @@ def _declared(source: str) -> set[str]:
 
 
 def module_graph(entry: str) -> list[str]:
-    """Return an ES module and all that it imports, each after those that it imports.
-
-    Args:
-        entry: path of a module inside `STATIC`, such as `replay/main.js`.
-
-    Raises:
-        AssetError: a file is missing, or modules import each other in a circle.
-    """
+    """Return an ES module and all that it imports, in no circle, each after those that it imports."""
     done: list[str] = []
     open_: list[str] = []
 
@@ -108,9 +101,6 @@ def _joined(name: str, exported: dict[str, set[str]]) -> str:
 def bundle(entry: str) -> str:
     """Join an ES module and all that it imports into the text of one script.
 
-    Args:
-        entry: path of a module inside `STATIC`, such as `replay/main.js`.
-
     Raises:
         AssetError: a file is missing, holds a form of import or export that cannot be joined, imports a name
             that is not exported, or declares a top-level name that another module of the bundle has.
@@ -130,26 +120,17 @@ def bundle(entry: str) -> str:
 
 @cache
 def stylesheet(*names: str) -> str:
-    """Join style sheets into one text.
-
-    Args:
-        names: paths inside `STATIC`, such as `common/theme.css`, in the order in which they apply.
-
-    Raises:
-        AssetError: a file is missing, or loads another file.
-    """
+    """Join style sheets, by paths inside `STATIC`, in their order; none may load another file."""
     text = "\n".join(_source(name) for name in names)
     if bad := re.search(r"@import|</style", text, flags=re.IGNORECASE):
         raise AssetError(f"{', '.join(names)}: {bad[0]} cannot stand in a page")
     return text
 
 
-# Pages as HTML: one file that stands alone, or a page of the server. Pure.
-#
-# Rule 1: data never becomes HTML or script. It stands in blocks that the browser does not interpret, and the
+# Rule 3: data never becomes HTML or script. It stands in blocks that the browser does not interpret, and the
 #     page's script shows it as text.
-# Rule 2: a Content-Security-Policy names the one script and the one style (or the server's own files), so
-#     nothing else runs even where rule 1 is broken; nothing is loaded from elsewhere.
+# Rule 4: a Content-Security-Policy names the one script and the one style (or the server's own files), so
+#     nothing else runs even where rule 3 is broken; nothing is loaded from elsewhere.
 
 Block: TypeAlias = object
 """Data of a page: bytes stay bytes (base64 in the page), every other value is JSON."""
@@ -177,7 +158,6 @@ def self_contained_page(
     """Return a page as one HTML file that needs no network.
 
     Args:
-        title: title of the page; any text.
         entry: path of the page's module inside the static folder, such as `replay/main.js`.
         blocks: data by the id with which the script reads it; values as msgspec writes them to JSON.
         styles: style sheets of the page, after those of every page.
@@ -192,27 +172,12 @@ def self_contained_page(
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-    return _page(
-        title,
-        head=head,
-        style=f"<style>{style}</style>",
-        blocks=blocks,
-        script=f'<script type="module">{script}</script>',
-    )
+    style, script = f"<style>{style}</style>", f'<script type="module">{script}</script>'
+    return _page(title, head=head, style=style, blocks=blocks, script=script)
 
 
 def served_page(*, title: str, entry: str, blocks: Mapping[str, Block], styles: Sequence[str] = ()) -> bytes:
-    """Return a page of the server, whose scripts and styles are files below `/static/`.
-
-    Args:
-        title: title of the page; any text.
-        entry: path of the page's module inside the static folder.
-        blocks: data by the id with which the script reads it.
-        styles: style sheets of the page, after those of every page.
-
-    Raises:
-        ValueError: an id of a block is no plain word.
-    """
+    """Return a page of the server, whose scripts and styles are files below `/static/`; see above."""
     links = "\n".join(
         f'<link rel="stylesheet" href="/static/{escape(name)}">' for name in (*BASE_STYLES, *styles)
     )

@@ -20,11 +20,6 @@ from flagfall.tournament.folder import JOURNALS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-# Journals to export: a single one, or all that are in a results folder, each read batch by batch.
-#
-# Journals may come from others, and may be damaged: what they hold is exported, and the fault is reported.
-
 MAX_NAME_CHARS: Final = 200
 """Names of matches, tasks and agents are cut to this length."""
 
@@ -36,12 +31,7 @@ _ENDINGS: Final = (".jsonl", ".jsonl.zst")
 
 @attrs.frozen
 class Source:
-    """A match to export.
-
-    Attributes:
-        begun_ns: wall time of its beginning, in nanoseconds since 1970; `None` under the virtual clock.
-        header: the first event of the journal.
-    """
+    """A match to export, which began at a wall time in ns since 1970; `None` under the virtual clock."""
 
     path: Path
     match: str
@@ -52,11 +42,8 @@ class Source:
 def find_sources(path: Path, report: Callable[[str], None]) -> list[Source]:
     """Return the matches of a journal or of a results folder, in the order in which they began.
 
-    Only the beginnings of the journals are read.
-
-    Args:
-        path: a journal, or a folder with journals in it or in its folder `journals`.
-        report: takes a line about each journal in a folder that cannot be read.
+    Only the beginnings of the journals are read; they may come from others, and may be damaged. A line about
+    each that cannot be read is reported.
 
     Raises:
         UsageError: the file is no journal, or the folder holds none that can be read.
@@ -77,11 +64,7 @@ def find_sources(path: Path, report: Callable[[str], None]) -> list[Source]:
 
 
 def open_source(path: Path) -> Source:
-    """Return the match of a journal.
-
-    Raises:
-        UsageError: its beginning cannot be read.
-    """
+    """Return the match of a journal."""
     for _batch, events in read_batches(path):
         for event in events:
             if isinstance(event, MatchStarted):
@@ -105,13 +88,10 @@ def _nanoseconds(begun: str | None) -> int | None:
 def take_events(
     source: Source, take: Callable[[Event], None], take_batch: Callable[[Batch, int, int], None] | None = None
 ) -> str:
-    """Pass on every event of a journal that can be read.
+    """Pass on every event of a journal that can be read; return what is wrong with it, or an empty text.
 
     Args:
         take_batch: takes each batch after its events, with the times of the first and the last of them.
-
-    Returns:
-        What is wrong with the journal, in one line; an empty text if it is complete.
     """
     try:
         for batch, events in read_batches(source.path):
@@ -158,41 +138,25 @@ def _pyarrow() -> Any:
     return pa, parquet
 
 
+_COLUMNS: Final = (
+    *("match", "task_index", "task", "turn", "seat", "agent", "at_ns", "spent_ns", "credit_ns", "verdict"),
+    *("soft_limit_ns", "hard_limit_ns", "bank_ns", "reward", "observation", "action"),
+    *("observation_number", "action_number", "refused", "answers", "note"),
+)
+_NAMES: Final = ("match", "task", "agent", "verdict")
+_TEXTS: Final = ("observation", "action", "refused", "note")
+
+
 def _schema(pa: Any) -> Any:
-    name = pa.dictionary(pa.int32(), pa.string())
-    return pa.schema(
-        {
-            "match": name,
-            "task_index": pa.int64(),
-            "task": name,
-            "turn": pa.int64(),
-            "seat": pa.int64(),
-            "agent": name,
-            "at_ns": pa.int64(),
-            "spent_ns": pa.int64(),
-            "credit_ns": pa.int64(),
-            "verdict": name,
-            "soft_limit_ns": pa.int64(),
-            "hard_limit_ns": pa.int64(),
-            "bank_ns": pa.int64(),
-            "reward": pa.float64(),
-            "observation": pa.string(),
-            "action": pa.string(),
-            "observation_number": pa.int64(),
-            "action_number": pa.int64(),
-            "refused": pa.string(),
-            "answers": pa.int64(),
-            "note": pa.string(),
-        }
-    )
+    """Return the types of the columns: whole numbers but for names, which repeat, texts and the reward."""
+    types = dict.fromkeys(_COLUMNS, pa.int64())
+    types |= dict.fromkeys(_NAMES, pa.dictionary(pa.int32(), pa.string()))
+    types |= dict.fromkeys(_TEXTS, pa.string())
+    return pa.schema(types | {"reward": pa.float64()})
 
 
 class _Rows:
-    """Columns of the row group that is being filled.
-
-    Args:
-        write: writes a row group, given the columns in the order of the schema.
-    """
+    """Columns of the row group that is being filled, which `write` gets in the order of the schema."""
 
     def __init__(self, columns: int, write: Callable[[list[list[Any]]], None]) -> None:
         self._columns: list[list[Any]] = [[] for _ in range(columns)]
@@ -268,14 +232,7 @@ def _whole(value: Any) -> int | None:
 
 
 def write_parquet(sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None]) -> None:
-    """Write the turns of some matches as one table.
-
-    Args:
-        report: takes a line about each journal that is damaged or has no end.
-
-    Raises:
-        UsageError: pyarrow is not installed.
-    """
+    """Write the turns of some matches as one table; a line about each journal that is damaged is reported."""
     pa, parquet = _pyarrow()
     schema = _schema(pa).with_metadata(_metadata(sources))
 

@@ -18,6 +18,8 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+import attrs
+
 from flagfall.events import (
     Event,
     MatchEnded,
@@ -52,27 +54,16 @@ MAX_SEAT_ROWS: Final = 1_000
 _MS: Final = 1_000_000
 
 
+@attrs.define(eq=False)
 class TraceWriter:
-    """Writes events of the format one by one.
+    """Writes events of the format one by one; `last_ns` is the end of the last, on the common timeline."""
 
-    Args:
-        file: receives the text in UTF-8.
-
-    Attributes:
-        last_ns: end of the last event so far, on the common timeline.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.last_ns: int = 0
-        self._file = file
-        self._comma = b""
+    _file: BinaryIO
+    last_ns: int = 0
+    _comma: bytes = b""
 
     def begin(self, about: dict[str, Any]) -> None:
-        """Write the beginning of the file.
-
-        Args:
-            about: texts and numbers about the whole; viewers show them.
-        """
+        """Write the beginning of the file, with texts and numbers about the whole, which viewers show."""
         self._file.write(b'{"displayTimeUnit":"ns","otherData":' + encode(about) + b',"traceEvents":[\n')
 
     def end(self) -> None:
@@ -115,15 +106,7 @@ class TraceWriter:
 
 
 class _MatchTrace:
-    """Writes one match.
-
-    Args:
-        writer: receives the events.
-        offset_ns: time of its beginning on the common timeline.
-
-    Attributes:
-        end_ns: time of its last event on the common timeline.
-    """
+    """Writes one match, which begins at `offset_ns` of the common timeline and ends at `end_ns`."""
 
     def __init__(self, writer: TraceWriter, source: Source, pid: int, offset_ns: int) -> None:
         self.end_ns = offset_ns
@@ -201,12 +184,8 @@ class _MatchTrace:
             "reward": event.reward,
             "spent_ms": event.spent_ns / _MS,
         }
-        limited = {
-            "soft_limit_ms": limits.soft_ns,
-            "hard_limit_ms": limits.hard_ns,
-            "bank_ms": limits.bank_ns,
-        }
-        args |= {name: value / _MS for name, value in limited.items() if value is not None}
+        limited = {"soft_limit": limits.soft_ns, "hard_limit": limits.hard_ns, "bank": limits.bank_ns}
+        args |= {f"{name}_ms": value / _MS for name, value in limited.items() if value is not None}
         if event.refused is not None:
             args["refused"] = shorten(event.refused, MAX_TEXT_CHARS)
         if event.answers is not None:
@@ -218,9 +197,8 @@ class _MatchTrace:
             credit_ns = max(begin_ns, end_ns - event.credit_ns)
             self._span(row, "credit", "credit", credit_ns, end_ns, {"credit_ms": event.credit_ns / _MS})
         if limits.bank_ns is not None:
-            self._writer.count(
-                self._pid, f"bank of seat {event.seat} (s)", at_ns, limits.bank_ns / (1000 * _MS)
-            )
+            bank = f"bank of seat {event.seat} (s)"
+            self._writer.count(self._pid, bank, at_ns, limits.bank_ns / (1000 * _MS))
 
     def _end_task(self, at_ns: int, figures: dict[str, Any]) -> None:
         begun, self._task = self._task, None
@@ -234,8 +212,6 @@ class _MatchTrace:
         lines_bytes = sum(map(len, batch.lines))
         args = {"line": batch.line, "lines": len(batch.lines), "bytes": lines_bytes, "seal": batch.state}
         self._span_before(_JOURNAL_ROW, "batch", "journal", self._at(last_ns), last_ns - first_ns, args)
-
-    # Rows.
 
     def _at(self, at_ns: int) -> int:
         """Return a time of the match on the common timeline; never before its beginning."""
@@ -265,13 +241,10 @@ class _MatchTrace:
 
 
 def write_trace(sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None]) -> None:
-    """Write the timeline of some matches.
+    """Write the timeline of some matches, in the order in which they began.
 
-    Matches on the wall clock lie where they were played; those on the virtual clock follow each other.
-
-    Args:
-        sources: the matches, in the order in which they began.
-        report: takes a line about each journal that is damaged or has no end.
+    Matches on the wall clock lie where they were played; those on the virtual clock follow each other. A line
+    about each journal that is damaged is reported.
     """
     writer = TraceWriter(file)
     alone = len(sources) == 1
@@ -309,13 +282,13 @@ def _brief(value: Any) -> Any:
     return shorten(value if isinstance(value, str) else json_text(value), MAX_TEXT_CHARS)
 
 
+@attrs.define
 class _Lanes:
     """Lanes for matches, each taken by one match at a time; the lowest that is free is taken."""
 
-    def __init__(self) -> None:
-        self._busy: list[tuple[int, int]] = []
-        self._free: list[int] = []
-        self._count = 0
+    _busy: list[tuple[int, int]] = attrs.Factory(list)
+    _free: list[int] = attrs.Factory(list)
+    _count: int = 0
 
     def take(self, at_ns: int) -> int:
         """Return a lane that is free at a time, from 1; times are asked for in ascending order."""

@@ -29,7 +29,7 @@ from flagfall.viewer.live import folder_reader
 from flagfall.viewer.live import routes as result_pages
 from flagfall.viewer.live import views as clocks
 from flagfall.viewer.live.folder_reader import FIRST_NEWS, MAX_NEWS, FolderReader
-from flagfall.viewer.live.routes import LINKS, READ_SECONDS, ReportPage, Watcher, live_routes, replays_of
+from flagfall.viewer.live.routes import READ_SECONDS, ReportPage, Watcher, live_routes, replays_of
 from flagfall.viewer.live.views import MAX_LINE_CHARS, MAX_NAME_CHARS, ClockReader
 from flagfall.viewer.replay.page import replay_routes
 from tests.tournament.runs import small_plan, until
@@ -43,7 +43,7 @@ async def live(folder: Path, *, allow_control: bool = False) -> AsyncIterator[Se
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watcher.run)
         routes = [
-            *live_routes(folder, watcher, allow_control=allow_control, links=LINKS),
+            *live_routes(folder, watcher, allow_control=allow_control),
             ReportPage(folder).route(),
             *replay_routes(replays_of(folder), "/replay"),
         ]

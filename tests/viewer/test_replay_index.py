@@ -17,7 +17,7 @@ from flagfall.recording.journal.reader import JournalError, JournalTruncated
 from flagfall.viewer.replay.chunk import chunk_of
 from flagfall.viewer.replay.index import Index
 from flagfall.viewer.replay.recorded_match import RecordedMatch
-from flagfall.viewer.replay.summary import SeatFacts, json_bytes, summary_of
+from flagfall.viewer.replay.summary import json_bytes, summary_of
 from flagfall.viewer.replay.tally import CHUNK_ROWS
 from tests.viewer.journals import OLD_JOURNALS, bytes_match, header, sealed, two_seats, write
 
@@ -146,16 +146,6 @@ def test_the_view_of_a_match_follows_from_its_tasks(name, view):
     assert (len(chunks[0]["numbers"].get("observation", [])) == len(chunks[0]["turn"])) == (
         view == "bytes" or name == "gym"
     )
-
-
-def test_results_add_the_standard_error_of_seats(tmp_path):
-    path = write(tmp_path / "a.jsonl", two_seats(3))
-    match = RecordedMatch(path, facts=[SeatFacts("first\nlast"), SeatFacts("x" * 50_000)])
-    match.read_all()
-    shown, long = (seat["stderr"] for seat in match.summary()["seats"])
-    assert shown == "first\nlast"
-    assert long.startswith("(34,000 characters before)")
-    assert len(long) < 17_000
 
 
 # States of the file.

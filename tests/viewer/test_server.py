@@ -315,11 +315,11 @@ async def test_a_viewer_that_comes_later_gets_the_newest_event_of_each_kind():
             assert await found.next("more") == [3]
 
 
-async def test_too_many_viewers_are_refused():
+async def test_too_many_viewers_are_refused(monkeypatch):
+    monkeypatch.setattr(app, "MAX_VIEWERS", 1)
     async with pages() as (made, server), events(server.port) as found:
         made.hub.publish("state", 1)
         await found.next("state")
-        made.hub._max_viewers = 1
         answer = await server.ask("/events")
         assert status(answer) == 503
         assert "close a page" in text(answer)

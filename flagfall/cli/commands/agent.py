@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
+from flagfall.cli.console.files import Flag
 from flagfall.errors import HostFault, UsageError
 
 agent: Final = App(
     name="agent", help="Run the agent's side of a match on another host.", help_format="markdown"
 )
-
-_Flag = Parameter(negative="", show_default=False)
 
 
 @agent.command
@@ -26,7 +25,7 @@ def serve(
     token_file: Path | None = None,
     ca: Path | None = None,
     wait: str = "10s",
-    reconnect: Annotated[bool, _Flag] = False,
+    reconnect: Flag = False,
     matches: int = 1,
 ) -> int:
     """Play a Python agent over standard input and output, or over a connection to the host of a match.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
 
-from cyclopts import Parameter
+from flagfall.cli.console.files import Flag
 
 _YOUR_OWN = """
 Your own agent is named by its file or module, a colon and its name there:
@@ -30,7 +29,7 @@ An agent on another host (docs/protocol.md):
 """
 
 
-def agents(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
+def agents(*, json: Flag = False) -> None:
     """List the sample agents and the texts that name agents, and show how to name your own.
 
     Args:
@@ -38,15 +37,12 @@ def agents(*, json: Annotated[bool, Parameter(negative="", show_default=False)] 
     """
     from flagfall.agents.registry import SAMPLES
     from flagfall.agents.spec import SCHEMES
+    from flagfall.cli.console.output import print_json, print_table, table
 
     lines = {name: (inspect.getdoc(agent) or "").partition("\n")[0] for name, agent in SAMPLES.items()}
     if json:
-        from flagfall.cli.console.output import print_json
-
         print_json(lines)
         return
-    from flagfall.cli.console.output import print_table, table
-
     rows = table("agent", "description")
     for name, line in lines.items():
         rows.add_row(name, line)

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from flagfall.cli.console.files import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, TaskIds, Texts
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
-
-_List = Parameter(consume_multiple=True, negative="")
-_FAILED = 1
 
 
 def check_agent(
     spec: str,
     /,
     *,
-    task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
+    task: TaskIds = None,
     time_control: str | None = None,
     host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
-    pass_env: Annotated[list[str] | None, _List] = None,
-    show: Annotated[list[str] | None, _List] = None,
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    pass_env: Texts = None,
+    show: Texts = None,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Examine an agent, and report its speed, its stability, and whether it keeps to the rules.
@@ -79,7 +74,7 @@ def check_agent(
     if json:
         found = [{"question": grade.check, "found": grade.found, "passed": grade.passed} for grade in grades]
         print_json({"agent": spec, "passed": passed, "marks": found})
-        return 0 if passed else _FAILED
+        return int(not passed)
     rows = table("check", "result", "passed")
     for grade in grades:
         first, *_ = sanitize_terminal(grade.found).splitlines()
@@ -88,4 +83,4 @@ def check_agent(
     for grade in grades:
         if "\n" in grade.found:
             print(f"{grade.check}: {sanitize_terminal(grade.found)}")
-    return 0 if passed else _FAILED
+    return int(not passed)

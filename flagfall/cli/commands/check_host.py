@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from flagfall.errors import UsageError
+from flagfall.cli.console.files import Flag
+from flagfall.errors import UsageError, suggest
+from flagfall.texts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flagfall.testing.adversarial.matrix import Finding, Place
 
-_DIFFERS = 1
 _KINDS: Final[tuple[Literal["process", "sandbox"], ...]] = ("process", "sandbox")
 
 
@@ -24,7 +26,7 @@ def check_host(
         Parameter(name=["--host"], consume_multiple=True, negative=""),
     ] = None,
     only: Annotated[list[str] | None, Parameter(negative="")] = None,
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Flag = False,
 ) -> int:
     """Play misbehaving agents on every host of this machine, and print how each is handled.
 
@@ -56,14 +58,14 @@ def check_host(
     total = len(list(matrix_rows(places, texts)))
     for finding in run_matrix(places, texts):
         findings.append(finding)
-        if not json:
-            _print_progress(len(findings), total)
+        if not json and sys.stderr.isatty():
+            end = "\r" if len(findings) < total else "\r\033[K"
+            print(f"{len(findings)} of {total}", end=end, file=sys.stderr, flush=True)
     _show(findings, missing, json=json)
-    return 0 if all(finding.as_expected for finding in findings) else _DIFFERS
+    return int(not all(finding.as_expected for finding in findings))
 
 
 def _no_such_agent(text: str, places: Sequence[Place]) -> str:
-    from flagfall.errors import suggest
     from flagfall.testing.adversarial.matrix import matrix_rows
 
     where = f" in a {' or '.join(places)}" if any(matrix_rows(only=[text])) else ""
@@ -82,14 +84,6 @@ def _no_sandbox() -> str:
     return ""
 
 
-def _print_progress(done: int, total: int) -> None:
-    import sys
-
-    if sys.stderr.isatty():
-        end = "\r" if done < total else "\r\033[K"
-        print(f"{done} of {total}", end=end, file=sys.stderr, flush=True)
-
-
 def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
     from flagfall.agents.process.enforcement import enforcement_of
     from flagfall.cli.console.output import duration, print_json, print_table, print_text, table
@@ -100,8 +94,6 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
             {"rows": [_as_data(finding) for finding in findings], "limits": limits, "no_sandbox": missing}
         )
         return
-    from flagfall.texts import counted
-
     words = ("agent", "host", "verdict", "others lost", "left behind", "as expected")
     rows = table(*words, numbers=("after",))
     for finding in findings:
@@ -127,14 +119,6 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
 
 
 def _as_data(finding: Finding) -> dict[str, object]:
-    return {
-        "agent": finding.row.agent,
-        "does": finding.row.does,
-        "place": finding.place,
-        "verdict": finding.verdict,
-        "detail": finding.detail,
-        "after_ns": finding.after_ns,
-        "lost": finding.lost,
-        "left": finding.left,
-        "as_expected": finding.as_expected,
-    }
+    names = ("place", "verdict", "detail", "after_ns", "lost", "left", "as_expected")
+    facts = {name: getattr(finding, name) for name in names}
+    return {"agent": finding.row.agent, "does": finding.row.does, **facts}

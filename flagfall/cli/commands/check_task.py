@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-_Flag = Parameter(negative="", show_default=False)
-_FAILED = 1
+from flagfall.cli.console.files import Flag
 
 
 def check_task(
@@ -16,8 +15,8 @@ def check_task(
     *,
     seed: Annotated[list[int] | None, Parameter(name=["--seed"], consume_multiple=True, negative="")] = None,
     steps: int = 200,
-    remembers: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    remembers: Flag = False,
+    json: Flag = False,
 ) -> int:
     """Examine a task, and report whether it keeps the contract that matches and `verify` rely on.
 
@@ -50,7 +49,7 @@ def check_task(
     if json:
         checks = [{"check": grade.check, "passed": grade.passed, "found": grade.found} for grade in grades]
         print_json({"task": spec, "passed": passed, "checks": checks})
-        return 0 if passed else _FAILED
+        return int(not passed)
     rows = table("check", "passed")
     for grade in grades:
         rows.add_row(grade.meaning, "yes" if grade.passed else "NO")
@@ -58,4 +57,4 @@ def check_task(
     for grade in grades:
         if not grade.passed:
             print(f"{grade.check}: {sanitize_terminal(grade.found)}")
-    return 0 if passed else _FAILED
+    return int(not passed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
+from flagfall.cli.console.files import Flag
 from flagfall.errors import UsageError
 
 _NEEDS = {"cancel": "the id of a running match", "jobs": "a number"}
@@ -18,7 +19,7 @@ def ctl(
     value: str | None = None,
     /,
     *,
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Flag = False,
 ) -> None:
     """Show or control a running tournament: `status`, `pause`, `resume`, `cancel`, `jobs`.
 
@@ -69,9 +70,6 @@ def ctl(
 
 def _why_not_played(folder: Path, why: str) -> str:
     """Return the state of a tournament that is not being played, and what can be done with its folder."""
-    import shlex
-    from contextlib import closing
-
     from flagfall.tournament.standings import stored_results
     from flagfall.tournament.store import Store, holds_tournament
 

@@ -7,6 +7,7 @@ lesson of a fresh learner can be repeated and recorded under the kernel.
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import attrs
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Seed, TaskIds
+from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,19 +24,16 @@ if TYPE_CHECKING:
     from flagfall.kernel.dispatcher import Sink
     from flagfall.tasks.task import Task
 
-_List = Parameter(consume_multiple=True, negative="")
-_Flag = Parameter(negative="", show_default=False)
-
 
 def curriculum(
     *,
     agent: Annotated[str, Parameter(name=["--agent", "-a"])],
-    task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
+    task: TaskIds = None,
     threshold: int = 5,
     limit: int = 100_000,
-    seed: Annotated[int, Parameter(name=["--seed", "-s"])] = 0,
-    go_on: Annotated[bool, Parameter(name="--continue"), _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    seed: Seed = 0,
+    go_on: Annotated[Flag, Parameter(name="--continue")] = False,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> None:
     """Let a byte agent learn one task after another, and print which it learned and in how many steps.
@@ -55,7 +54,9 @@ def curriculum(
 
     tasks = _tasks(task)
     given = load_agent(agent)
-    _at_least_one(threshold=threshold, limit=limit)
+    for name, value in (("threshold", threshold), ("limit", limit)):
+        if value < 1:
+            raise UsageError(f"--{name} must be at least 1, got {value}")
     make = _maker(agent, given, seed)
     lessons: list[Lesson] = []
     with logs.opened() as opened:
@@ -78,9 +79,7 @@ class Lesson:
     Attributes:
         passed: whether it was solved often enough in a row.
         steps: bytes exchanged until it was learned, or until the limit.
-        instances: number of finished instances.
-        solved: number of solved instances.
-        reward: sum of the rewards of finished instances.
+        instances: number of finished instances, whose rewards `reward` sums up.
         fault: the error of the agent that ended the lesson; empty if there was none.
     """
 
@@ -110,11 +109,7 @@ def teach(
     """Play one task until it is solved `threshold` times in a row, or for `limit` steps.
 
     Args:
-        task: a byte task.
         reply: called with each byte and reward; returns a whole number from 0 to 255.
-        threshold: at least 1.
-        limit: at least 1.
-        seed: the root seed of the match.
         agent: name of the agent, for the sinks.
         sinks: take events as those of a match.
     """
@@ -171,7 +166,6 @@ def teach(
 
 def _tasks(ids: Sequence[str] | None) -> list[Task]:
     """Return the tasks, which must be byte tasks."""
-    from flagfall.errors import UsageError
     from flagfall.tasks.catalog import make_task, task_ids
     from flagfall.tasks.commai.byte_task import ByteTask
 
@@ -184,19 +178,8 @@ def _tasks(ids: Sequence[str] | None) -> list[Task]:
     return tasks
 
 
-def _at_least_one(**numbers: int) -> None:
-    from flagfall.errors import UsageError
-
-    for name, value in numbers.items():
-        if value < 1:
-            raise UsageError(f"--{name} must be at least 1, got {value}")
-
-
 def _maker(spec: str, given: Any, seed: int) -> Callable[[], Callable[[int, float], int]]:
     """Return a function that makes a fresh agent, with its seed in a match, and returns its `reply`."""
-    import inspect
-
-    from flagfall.errors import UsageError
     from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.outcomes import derive_seed
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.files import Output, reading, replacing
 from flagfall.errors import UsageError
+from flagfall.texts import one_line
 
 
 class Export(NamedTuple):
@@ -51,7 +55,7 @@ def export(
     /,
     *,
     to: Annotated[Literal[tuple(EXPORTS)], Parameter(help=_help())],  # type: ignore[valid-type]  # their names
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
 ) -> int:
     """Export a journal, or all journals of a tournament, for other programs.
 
@@ -63,11 +67,6 @@ def export(
         to: Format, a name of `EXPORTS`.
         output: File to write; by default in the working directory, named after the journal or folder.
     """
-    from contextlib import nullcontext
-    from pkgutil import resolve_name
-
-    from flagfall.cli.console.files import reading, replacing
-    from flagfall.texts import one_line
     from flagfall.viewer.parquet import find_sources, match_name
 
     problems = 0

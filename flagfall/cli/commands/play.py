@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Output, Seed, Texts, new_folder
 from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser
 from flagfall.errors import UsageError
 
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
     from flagfall.viewer.server.access import Bind
 
 _List = Parameter(consume_multiple=True, negative="")
-_Flag = Parameter(negative="", show_default=False)
 _DEFAULTS: Final = ServerOptions()
 
 _NUMBER_CHARS: Final = 4
@@ -35,16 +31,16 @@ DEFAULT_CONTROL: Final = "init=1m act=30s/5m result=1m"
 def play(
     *,
     task: Annotated[list[str], Parameter(name=["--task", "-t"]), _List],
-    agent: Annotated[list[str] | None, Parameter(name=["--agent", "-a"]), _List] = None,
+    agent: Annotated[Texts, Parameter(name=["--agent", "-a"])] = None,
     seat: int = 0,
     name: str = "you",
     scheduler: str | None = None,
     steps: int | None = None,
-    seed: Annotated[int, Parameter(name=["--seed", "-s"])] = 0,
+    seed: Seed = 0,
     time_control: str = DEFAULT_CONTROL,
     tick: str | None = None,
-    bit_mode: Annotated[bool, _Flag] = False,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    bit_mode: Flag = False,
+    output: Output = None,
     open_page: OpenPage = True,
     server: ServerOptions = _DEFAULTS,
     logs: LogOptions = NO_LOG,
@@ -76,7 +72,6 @@ def play(
         server: Address of the page, and who may open it. The token is made here if there is no token file.
     """
     from flagfall.agents.hosts.registry import Player
-    from flagfall.cli.console.files import new_folder
     from flagfall.cli.runs.plan import check_tick, option_of
     from flagfall.cli.runs.task_options import TaskOptions, choose_tasks
     from flagfall.playing import MatchRequest
@@ -152,7 +147,7 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
 
     import trio
 
-    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.gvgai.execution import run_until_interrupted, say
     from flagfall.viewer.play.session import play_routes
     from flagfall.viewer.server.access import Access
     from flagfall.viewer.server.app import make_app
@@ -165,18 +160,13 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
             address = f"{url}?token={bind.token}" if server.token_file is None else url
             print(f"play at {address}", flush=True)
             if server.token_file is not None:
-                _say(f"add ?token=... with the token in {server.token_file}")
+                say(f"add ?token=... with the token in {server.token_file}")
             if open_page:
                 open_in_browser(address)
-            await session.run(stop, _say)
+            await session.run(stop, say)
             nursery.cancel_scope.cancel()
 
-    return run_until_interrupted(run, say=_say)
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # the terminal was closed
-        print(f"flagfall: {text}", file=sys.stderr, flush=True)
+    return run_until_interrupted(run)
 
 
 def _print_results(session: PlaySession) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
+from flagfall.cli.console.files import Flag, Output, reading, replacing
 from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
@@ -18,17 +17,15 @@ if TYPE_CHECKING:
     import trio
     from starlette.routing import BaseRoute
 
-_Flag = Parameter(negative="", show_default=False)
-
 
 def replay(
     file: Path,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     turns: str | None = None,
     config: str | None = None,
-    trust: Annotated[bool, _Flag] = False,
+    trust: Flag = False,
     open_page: OpenPage = True,
     options: ServerOptions = ServerOptions(),  # noqa: B008 - a default of the command line
 ) -> int:
@@ -46,8 +43,6 @@ def replay(
             at a terminal, and elsewhere shows what the journal itself holds.
         open_page: Open the page in the browser of this desktop, if there is one.
     """
-    from flagfall.cli.console.files import reading
-
     if turns is not None and output is None:
         raise UsageError("--turns chooses what -o writes: add -o FILE.html")
     span = None if turns is None else _span(turns)
@@ -90,7 +85,6 @@ def _tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
 
 
 def _write(file: Path, output: Path, span: tuple[int, int] | None, chosen: dict[str, Any]) -> None:
-    from flagfall.cli.console.files import replacing
     from flagfall.cli.console.progress import watch_turns
     from flagfall.viewer.replay.page import replay_page
 

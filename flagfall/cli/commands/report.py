@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
+from flagfall.cli.console.files import Output
 from flagfall.errors import UsageError
 
 MAX_EMBEDDED = 50
@@ -17,7 +16,7 @@ def report(
     folder: Path,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     embed: int = 0,
     png: Path | None = None,
     plots_format: Literal["png", "pdf", "svg"] = "png",

@@ -8,21 +8,19 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.output import Wide
+from flagfall.cli.console.files import Flag, Output, reading
 from flagfall.errors import UsageError
-
-_Flag = Parameter(negative="", show_default=False)
 
 
 def results(
     file: Path,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    json: Annotated[bool, _Flag] = False,
+    output: Output = None,
+    json: Flag = False,
     form: Annotated[Literal["table", "csv", "json", "parquet"] | None, Parameter(name=["--format"])] = None,
-    matches: Annotated[bool, _Flag] = False,
-    wide: Wide = False,
+    matches: Flag = False,
+    wide: Flag = False,
 ) -> None:
     """Print the statistics of a match in the layout of round 1, or the standings of a tournament.
 
@@ -43,8 +41,6 @@ def results(
 
         show_tournament(file, output, "json" if json and form is None else form, matches=matches, wide=wide)
         return
-    from flagfall.cli.console.files import reading
-
     with reading(file):
         if form is not None or matches:
             raise UsageError("--format and --matches are for the folder of a tournament, not for a journal")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
-from flagfall.cli.console.output import Wide
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed, TaskIds, Texts
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
@@ -19,48 +19,45 @@ if TYPE_CHECKING:
     from flagfall.cli.runs.plan import RunPlan
     from flagfall.cli.runs.session import RunSession
 
-_List = Parameter(consume_multiple=True, negative="")
-_Flag = Parameter(negative="", show_default=False)
-
 
 def run(
     *,
-    task: Annotated[list[str] | None, Parameter(name=["--task", "-t"]), _List] = None,
-    agent: Annotated[list[str] | None, Parameter(name=["--agent", "-a"]), _List] = None,
+    task: TaskIds = None,
+    agent: Annotated[Texts, Parameter(name=["--agent", "-a"])] = None,
     config: Annotated[str | None, Parameter(name=["--config", "-c"])] = None,
     scheduler: str | None = None,
     steps: int | None = None,
     matches: int = 1,
-    seed: Annotated[int, Parameter(name=["--seed", "-s"])] = 0,
+    seed: Seed = 0,
     time_control: str | None = None,
-    no_timeout: Annotated[bool, _Flag] = False,
+    no_timeout: Flag = False,
     clock: Literal["wall", "virtual"] = "wall",
     host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
-    pass_env: Annotated[list[str] | None, _List] = None,
-    show: Annotated[list[str] | None, _List] = None,
+    pass_env: Texts = None,
+    show: Texts = None,
     tick: str | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
-    whole_observations: Annotated[bool, _Flag] = False,
+    whole_observations: Flag = False,
     results: Path | None = None,
-    overwrite: Annotated[bool, _Flag] = False,
+    overwrite: Flag = False,
     words: Path | None = None,
-    bit_mode: Annotated[bool, _Flag] = False,
-    scramble: Annotated[bool, _Flag] = False,
-    fixes: Annotated[bool, _Flag] = False,
+    bit_mode: Flag = False,
+    scramble: Flag = False,
+    fixes: Flag = False,
     max_reward_per_task: float | None = None,
     agent_token_file: Path | None = None,
     agent_cert: Path | None = None,
     agent_key: Path | None = None,
-    agent_reconnect: Annotated[bool, _Flag] = False,
+    agent_reconnect: Flag = False,
     learner_cmd: str | None = None,
     learner_port: int | None = None,
     learner_address: str | None = None,
-    fail_on_disqualified: Annotated[bool, _Flag] = False,
-    wide: Wide = False,
-    json: Annotated[bool, _Flag] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    fail_on_disqualified: Flag = False,
+    wide: Flag = False,
+    json: Flag = False,
+    quiet: Quiet = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Play agents on tasks under a time control, and print the results.
@@ -166,8 +163,7 @@ def run(
     )
     check_players(plan.in_processes)
     if not quiet:
-        _print_advisory(kept)
-        _print_endless(plan)
+        _print_notices(kept, plan)
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
@@ -182,22 +178,14 @@ def run(
     return int(fail_on_disqualified and session.has_disqualified)
 
 
-def _print_advisory(isolation: Isolation) -> None:
-    """Print a line about requested limits that the kernel of this machine does not enforce, if any."""
-    import sys
-
+def _print_notices(isolation: Isolation, plan: RunPlan) -> None:
+    """Print lines about limits that the kernel of this machine does not enforce, and about an endless run."""
     from flagfall.agents.process.enforcement import advisory_line
 
-    if line := advisory_line(isolation):
-        print(f"flagfall: {line}", file=sys.stderr, flush=True)
-
-
-def _print_endless(plan: RunPlan) -> None:
-    """Print a line if only a signal ends the run."""
-    import sys
-
+    lines = [advisory_line(isolation)]
     if plan.endless and not plan.has_human:
-        line = "this run has no end: Ctrl-C ends it and prints the results; --steps sets one"
+        lines.append("this run has no end: Ctrl-C ends it and prints the results; --steps sets one")
+    for line in filter(None, lines):
         print(f"flagfall: {line}", file=sys.stderr, flush=True)
 
 
@@ -226,22 +214,15 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
 def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:
     """Print the results of the matches played so far."""
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.runs.tables import (
-        as_data,
-        print_disqualifications,
-        print_illegal_actions,
-        print_journals,
-        print_notes,
-        print_results,
-    )
+    from flagfall.cli.runs import tables
 
     if json:
         ended = "fault" if session.fault is not None else "signal" if session.signal else "done"
-        print_json({"ended": ended, "matches": [as_data(match) for match in session.played]})
+        print_json({"ended": ended, "matches": [tables.as_data(match) for match in session.played]})
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
-        print_results(session.played, several=several, wide=wide)
-        print_notes(session.played, several=several, wide=wide)
-        print_illegal_actions(session.played, several=several)
-        print_disqualifications(session.played, several=several)
-        print_journals(session.played)
+        tables.print_results(session.played, several=several, wide=wide)
+        tables.print_notes(session.played, several=several, wide=wide)
+        tables.print_illegal_actions(session.played, several=several)
+        tables.print_disqualifications(session.played, several=several)
+        tables.print_journals(session.played)

@@ -6,10 +6,9 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from cyclopts import Parameter
-
+from flagfall.cli.console.files import Flag
 from flagfall.cli.serving import OpenPage, ServerOptions, open_in_browser, serve_pages
 from flagfall.errors import UsageError
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import trio
     from starlette.routing import BaseRoute
 
-    from flagfall.viewer.server.access import Bind
 
 _DEFAULTS: Final = ServerOptions()
 
@@ -32,7 +30,7 @@ def serve(
     /,
     *,
     server: ServerOptions = _DEFAULTS,
-    allow_control: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    allow_control: Flag = False,
     open_page: OpenPage = True,
 ) -> int:
     """Show a tournament while it runs, in a browser: standings, matches in progress, results.
@@ -54,20 +52,22 @@ def serve(
         os.nice(NICENESS)
 
     async def start(nursery: trio.Nursery) -> Sequence[BaseRoute]:
-        from flagfall.viewer.live.routes import LINKS, ReportPage, Watcher, live_routes, replays_of
+        from flagfall.viewer.live.routes import ReportPage, Watcher, live_routes, replays_of
         from flagfall.viewer.replay.page import replay_routes
 
         watcher = Watcher(folder)
         nursery.start_soon(watcher.run)
         replays = closing.enter_context(contextlib.closing(replays_of(folder)))
         return [
-            *live_routes(folder, watcher, allow_control=allow_control, links=LINKS),
+            *live_routes(folder, watcher, allow_control=allow_control),
             ReportPage(folder).route(),
             *replay_routes(replays, "/replay"),
         ]
 
     def ready(url: str) -> None:
-        address = _address(url, bind, server)
+        # The token, if it was made here, stands nowhere else.
+        is_made_here = bind.token is not None and server.token_file is None
+        address = f"{url}?token={bind.token}" if is_made_here else url
         print(f"the tournament in {folder} is shown at {address}", flush=True)
         if server.token_file is not None:
             print(f"add ?token=... with the token in {server.token_file}", file=sys.stderr, flush=True)
@@ -76,8 +76,3 @@ def serve(
 
     with contextlib.ExitStack() as closing:
         return serve_pages(bind, start, on_ready=ready)
-
-
-def _address(url: str, bind: Bind, server: ServerOptions) -> str:
-    """Return the address to open; with the token if that was made here, as it stands nowhere else."""
-    return f"{url}?token={bind.token}" if bind.token is not None and server.token_file is None else url

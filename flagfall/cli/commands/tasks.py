@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import Annotated, Final
+from typing import Final
 
-from cyclopts import Parameter
+from flagfall.cli.console.files import Flag
 
 _LIST_CHARS: Final = 64
 """Characters of a line of ids: the table is as narrow as the text below it."""
@@ -13,22 +13,19 @@ _LIST_CHARS: Final = 64
 _LINE_CHARS: Final = 79
 
 
-def tasks(*, json: Annotated[bool, Parameter(negative="", show_default=False)] = False) -> None:
+def tasks(*, json: Flag = False) -> None:
     """List the tasks by family. Any Gymnasium or PettingZoo environment is a task as well.
 
     Args:
         json: Print a JSON object instead of a table: lists of ids by family.
     """
+    from flagfall.cli.console.output import print_json, print_table, table
     from flagfall.tasks.catalog import FAMILIES
 
     families = {family.name: list(family.tasks) for family in FAMILIES.values() if family.tasks}
     if json:
-        from flagfall.cli.console.output import print_json
-
         print_json(families)
         return
-    from flagfall.cli.console.output import print_table, table
-
     rows = table("family", "tasks")
     rows.columns[1].no_wrap = False
     rows.columns[1].max_width = _LIST_CHARS

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
-from flagfall.cli.console.output import Wide
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Output, Quiet
 from flagfall.errors import FlagfallError, HostFault, UsageError
+from flagfall.texts import one_line
 
 if TYPE_CHECKING:
     import trio
 
     from flagfall.tournament.model import TournamentPlan
 
-_Flag = Parameter(negative="", show_default=False)
-
 
 def tournament(
     plan: str,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     engine: Literal["local", "ray"] = "local",
-    resume: Annotated[bool, _Flag] = False,
+    resume: Flag = False,
     seed: int | None = None,
-    dry_run: Annotated[bool, _Flag] = False,
+    dry_run: Flag = False,
     report: bool | None = None,
-    fail_on_disqualified: Annotated[bool, _Flag] = False,
-    wide: Wide = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
+    fail_on_disqualified: Flag = False,
+    wide: Flag = False,
+    quiet: Quiet = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Play a tournament, and print the standings.
@@ -126,7 +125,6 @@ def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, s
 
 def _write_report(folder: Path) -> None:
     """Write the report; the tournament has succeeded in any case, so a failure is only a warning."""
-    from flagfall.texts import one_line
     from flagfall.tournament.folder import REPORT
 
     again = f"flagfall report {shlex.quote(str(folder))}"
@@ -160,11 +158,8 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
     from flagfall.tournament.standings import agent_rows, export, stored_standings
     from flagfall.tournament.store import Store
 
-    store = Store(folder)
-    try:
+    with closing(Store(folder)) as store:
         stands = stored_standings(store, plan)
-    finally:
-        store.close()
     print_standings(stands, wide=wide)
     print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})")
     if not stands.over:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
+from flagfall.cli.console.files import Output, reading, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def transcript(
-    file: Path, /, *, output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
-) -> None:
+def transcript(file: Path, /, *, output: Output = None) -> None:
     """Print the dialogue of a byte match, one JSON object per line.
 
     Args:
         output: Write to this file instead; it is created when it is complete.
     """
-    from flagfall.cli.console.files import reading, replacing
-
     with reading(file):
         if output is None:
             for line in _lines(file):

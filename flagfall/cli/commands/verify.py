@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-_Flag = Parameter(negative="", show_default=False)
+from flagfall.cli.console.files import Flag, Quiet, reading
 
 
-def verify(
-    file: Path,
-    /,
-    *,
-    config: str | None = None,
-    trust: Annotated[bool, _Flag] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), _Flag] = False,
-) -> int:
+def verify(file: Path, /, *, config: str | None = None, trust: Flag = False, quiet: Quiet = False) -> int:
     """Execute a recorded match again, and compare every observation, reward and result.
 
     The exit code is 0 if everything matches. Otherwise it is 1, and the first difference is printed: its line
@@ -31,7 +21,6 @@ def verify(
             Without this option `verify` asks at a terminal, and refuses elsewhere.
         quiet: Print only a difference.
     """
-    from flagfall.cli.console.files import reading
     from flagfall.cli.console.progress import watch_turns
     from flagfall.cli.runs.plan import from_config, rebuild_asking
     from flagfall.recording.verify import verify as compare

@@ -1,4 +1,4 @@
-"""Files that commands read and write, and the options of logs and sinks."""
+"""Files that commands read and write, the options of logs and sinks, and those that commands share."""
 
 from __future__ import annotations
 
@@ -10,15 +10,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TextIO, TypeAlias
 
 from cyclopts import Parameter
 
 from flagfall.errors import HostFault, UsageError, suggest
+from flagfall.texts import one_line
 
 if TYPE_CHECKING:
     from flagfall.recording.match_logs import MatchLogs
 
+Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
+"""An option without a value, and without a form that switches it off."""
+
+Texts: TypeAlias = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]
+"""An option with several values."""
+
+TaskIds: TypeAlias = Annotated[Texts, Parameter(name=["--task", "-t"])]
+Seed: TypeAlias = Annotated[int, Parameter(name=["--seed", "-s"])]
+Output: TypeAlias = Annotated[Path | None, Parameter(name=["--output", "-o"])]
+Quiet: TypeAlias = Annotated[Flag, Parameter(name=["--quiet", "-q"])]
 
 _JOURNALS: Final = (b'{"event":"match"', b"\x28\xb5\x2f\xfd")
 """Beginnings of journals, plain and compressed."""
@@ -30,9 +41,7 @@ _RECORDS: Final = (*_JOURNALS, b"SQLite format 3\0", b"\x37\x7f\x06")
 def new_folder(command: str, *, make: bool = False) -> Path:
     """Return a folder for results: the command and the time, and a number if that name is taken.
 
-    Args:
-        command: the first word of the name.
-        make: make it, so that no other program takes the name.
+    It may be made at once, so that no other program takes the name.
     """
     from datetime import datetime
 
@@ -48,14 +57,12 @@ def new_folder(command: str, *, make: bool = False) -> Path:
     raise AssertionError
 
 
-def require_file(path: Path) -> None:
-    """Require that a path is a readable file.
-
-    Args:
-        path: the path of the file, as the user wrote it.
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Return a context for reading an untrusted file: faults in it, and Ctrl-C, are reported in one line.
 
     Raises:
-        UsageError: it is not.
+        UsageError: there is no such file, or the body of the context raised one.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder, not a journal")
@@ -66,36 +73,17 @@ def require_file(path: Path) -> None:
         raise UsageError(f"no such file: {path}{hint if hint.startswith('; nearest') else ''}")
     if not os.access(path, os.R_OK):
         raise UsageError(f"{path} may not be read: permission denied")
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Return a context for reading an untrusted file: faults in it, and Ctrl-C, are reported in one line.
-
-    Raises:
-        UsageError: there is no such file, or the body of the context raised one.
-    """
-    require_file(path)
     try:
         yield
     except KeyboardInterrupt:
         print(f"flagfall: {path}: interrupted before its end", file=sys.stderr)
         raise
     except UsageError as error:
-        from flagfall.texts import one_line
-
         raise UsageError(one_line(str(error))) from error
 
 
 def check_journal(path: Path, *, overwrite: bool) -> None:
-    """Check before a match that its journal can be written.
-
-    Args:
-        overwrite: a journal that is there may be replaced.
-
-    Raises:
-        UsageError: it cannot be written, or would replace a file.
-    """
+    """Check before a match that its journal can be written, and replaces a file only with `overwrite`."""
     from flagfall.recording.journal.writer import Journal
 
     Journal.check(path)
@@ -105,15 +93,8 @@ def check_journal(path: Path, *, overwrite: bool) -> None:
 def check_record(kind: str, path: Path, beginnings: tuple[bytes, ...], *, overwrite: bool) -> None:
     """Check that a file in which a match is recorded replaces no other, unless that is asked for.
 
-    What commands make from records, such as reports, can be made again; see `replacing`.
-
-    Args:
-        kind: `journal` or `results file`.
-        beginnings: the first bytes of such files.
-        overwrite: a file of this kind may be replaced.
-
-    Raises:
-        UsageError: a file would be lost.
+    What commands make from records, such as reports, can be made again; see `replacing`. A file of this kind
+    (`journal` or `results file`) has one of some beginnings.
     """
     if not path.is_file():
         return
@@ -158,7 +139,9 @@ def replacing(path: Path) -> Iterator[TextIO]:
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
             yield file
-        made.chmod(0o666 & ~_umask())
+        mask = os.umask(0)
+        os.umask(mask)
+        made.chmod(0o666 & ~mask)
         made.replace(path)
     except OSError as error:
         raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
@@ -173,12 +156,6 @@ def _is_record(path: Path) -> bool:
             return file.read(max(map(len, _RECORDS))).startswith(_RECORDS)
     except OSError:  # there is none, or it may not be read
         return False
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @Parameter(name="*")
@@ -199,7 +176,7 @@ class LogOptions:
     log_level: Literal["debug", "info", "warning", "error"] | None = None
     log_format: Literal["console", "json"] | None = None
     log_file: Path | None = None
-    sink: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
+    sink: Texts = None
 
     @property
     def is_logging(self) -> bool:
@@ -240,15 +217,8 @@ class LogOptions:
         lock_fd = os.memfd_create("flagfall-log-lock")
         terminal = os.isatty(fd)
         try:
-            settings = LogSettings(
-                self.log_level or "info",
-                self.log_format or ("console" if terminal else "json"),
-                fd,
-                lock_fd,
-                terminal,
-                names,
-                self._has_own_form,
-            )
+            level, form = self.log_level or "info", self.log_format or ("console" if terminal else "json")
+            settings = LogSettings(level, form, fd, lock_fd, terminal, names, self._has_own_form)
             with settings.opened() as logs:
                 yield logs
             if logs.failure is not None:

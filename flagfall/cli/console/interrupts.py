@@ -51,12 +51,7 @@ class Interrupts:
         return self.scope.cancel_called
 
     async def watch(self, signals: AsyncIterator[int], say: Callable[[str], None], stopping: str) -> None:
-        """Handle signals as they arrive.
-
-        Args:
-            say: prints a message to the user.
-            stopping: the message after the first signal.
-        """
+        """Handle signals as they arrive: `say` prints the message `stopping` after the first one."""
         async for number in signals:
             self._waits_since = None
             if self.stop.is_set():
@@ -88,8 +83,7 @@ async def interruptible(say: Callable[[str], None], stopping: str = STOPPING) ->
     after the first is then raised as KeyboardInterrupt wherever the program is, as without this context.
 
     Args:
-        say: prints a message to the user.
-        stopping: the message after the first signal.
+        stopping: the message after the first signal, which `say` prints.
     """
     state = Interrupts()
     heard = [*_CANCELLING]

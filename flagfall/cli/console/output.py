@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
+from operator import methodcaller
 from textwrap import fill
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final
 
-from cyclopts import Parameter
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
@@ -48,10 +48,6 @@ def table(*words: str, numbers: tuple[str, ...] = (), title: str | None = None) 
     return made
 
 
-Wide: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
-"""The option `--wide`: whole tables, however long their lines are."""
-
-
 def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) -> None:
     """Print a table to the standard output.
 
@@ -85,11 +81,7 @@ def print_table(shown: Table, *, spare: Sequence[str] = (), wide: bool = False) 
 
 
 def print_text(text: str) -> None:
-    """Print a text that may be long; at a terminal its lines break between words.
-
-    Args:
-        text: without line breaks.
-    """
+    """Print a text without line breaks that may be long; at a terminal its lines break between words."""
     print(fill(text, Console().width) if sys.stdout.isatty() else text)
 
 
@@ -114,26 +106,13 @@ def _leave_out(shown: Table, heading: str) -> list[str]:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON to the standard output.
-
-    Args:
-        value: plain data; numbers may be those of numpy.
-    """
-    json.dump(value, sys.stdout, indent=2, default=_plain)
+    """Print plain data, in which numbers may be those of numpy, as JSON to the standard output."""
+    json.dump(value, sys.stdout, indent=2, default=methodcaller("item"))
     print()
 
 
-def _plain(value: Any) -> Any:
-    """Return a numpy number as a Python number."""
-    return value.item()
-
-
 def number(value: float) -> str:
-    """Return a number as text; whole numbers have no decimal point.
-
-    Args:
-        value: any number, infinite ones included.
-    """
+    """Return a number, which may be infinite, as text; whole numbers have no decimal point."""
     return f"{value:z,.0f}" if not isfinite(value) or value == int(value) else f"{value:z,.3f}"
 
 
@@ -143,11 +122,7 @@ def label(name: str) -> str:
 
 
 def duration(ns: float) -> str:
-    """Return a duration as text with three digits: `0`, `850ns`, `12.3us`, `1.25s`.
-
-    Args:
-        ns: the duration in nanoseconds.
-    """
+    """Return a duration in nanoseconds as text with three digits: `0`, `850ns`, `12.3us`, `1.25s`."""
     for unit, size in _UNITS:
         if ns >= size:
             value = ns / size

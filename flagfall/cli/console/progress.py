@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+import attrs
 import trio
 from rich.console import Console
 from rich.live import Live
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from types import FrameType
 
-    from rich.console import RenderableType
-
+    from rich.console import ConsoleRenderable, RenderableType, RichCast
 
 REFRESHES: Final = 4
 """Refreshes per second. Each costs the event loop about 1 ms, as the display thread takes the GIL."""
@@ -39,59 +38,47 @@ SHOW_AFTER_SECONDS: Final = 1.0
 """Time after which the progress of a command is shown."""
 
 
+@attrs.define(eq=False)
 class Progress:
-    """State of the progress line; as a sink of events it counts turns.
+    """State of the progress line; as a sink of events it counts turns, at most `steps` in a match."""
 
-    Args:
-        steps: limit of turns for each match; `None` if there is none.
-    """
-
-    def __init__(self, matches: int, steps: int | None) -> None:
-        self._matches = matches
-        self._steps = steps
-        self._title = ""
-        self._turns = 0
-        self._before = 0
-        self._began = time.monotonic()
-        self._spinner = Spinner("dots")
+    _matches: int
+    _steps: int | None
+    turns: int = 0
+    _title: str = ""
+    _before: int = 0
+    _began: float = attrs.Factory(monotonic)
+    _spinner: Spinner = attrs.Factory(lambda: Spinner("dots"))
 
     def begin(self, number: int, who: str) -> None:
-        """Begin the next match.
-
-        Args:
-            number: the number of the match, from 0.
-        """
+        """Begin the next match, whose number counts from 0."""
         of = f"match {number} ({number + 1} of {self._matches}): " if self._matches > 1 else ""
         self._title = of + who
-        self._before += self._turns
-        self._turns = 0
-
-    def show_turns(self, turns: int) -> None:
-        """Set the number of turns played in this match."""
-        self._turns = turns
+        self._before += self.turns
+        self.turns = 0
 
     def __call__(self, event: Event) -> None:
         """Count the turn of a `TurnPlayed` event."""
         if type(event) is TurnPlayed:
-            self._turns = event.turn + 1
+            self.turns = event.turn + 1
 
     def __rich__(self) -> Table:
-        seconds = max(time.monotonic() - self._began, 1e-3)
-        rate = (self._before + self._turns) / seconds
+        seconds = max(monotonic() - self._began, 1e-3)
+        rate = (self._before + self.turns) / seconds
         cells: list[RenderableType] = [self._spinner, Text(self._title)]
         if self._steps is not None:
-            cells.append(ProgressBar(total=self._steps, completed=self._turns, width=_BAR_CHARS))
-        text = f"{self._turns:,} turns  {rate:,.0f}/s  {seconds:.0f} s"
+            cells.append(ProgressBar(total=self._steps, completed=self.turns, width=_BAR_CHARS))
+        text = f"{self.turns:,} turns  {rate:,.0f}/s  {seconds:.0f} s"
         line = Table.grid(padding=(0, 1))
         line.add_row(*cells, Text(text))
         return line
 
 
 @contextmanager
-def show_progress(progress: Progress, console: Console) -> Iterator[None]:
-    """Show the progress line while the context lasts, and clear it afterwards."""
+def show_live(shown: ConsoleRenderable | RichCast, console: Console) -> Iterator[None]:
+    """Show progress at a terminal while the context lasts, and clear it afterwards."""
     with Live(
-        get_renderable=lambda: progress,
+        get_renderable=lambda: shown,
         console=console,
         refresh_per_second=REFRESHES,
         transient=True,
@@ -111,15 +98,15 @@ def watch_turns(title: str, *, quiet: bool = False) -> Iterator[Callable[[int], 
     console = Console(stderr=True, highlight=False, markup=False)
     progress = Progress(1, None)
     progress.begin(0, sanitize_terminal(title))
-    show_at = inf if quiet or not console.is_terminal else time.monotonic() + SHOW_AFTER_SECONDS
+    show_at = inf if quiet or not console.is_terminal else monotonic() + SHOW_AFTER_SECONDS
     with ExitStack() as shown:
 
         def watch(turns: int) -> None:
             nonlocal show_at
-            progress.show_turns(turns)
-            if time.monotonic() >= show_at:
+            progress.turns = turns
+            if monotonic() >= show_at:
                 show_at = inf
-                shown.enter_context(show_progress(progress, console))
+                shown.enter_context(show_live(progress, console))
 
         yield watch
 
@@ -136,11 +123,7 @@ _OWN_FOLDERS: Final = (str(Path(_errors).parent), str(Path(trio.__file__).parent
 
 @asynccontextmanager
 async def block_notice(say: Callable[[str], None]) -> AsyncIterator[None]:
-    """Print a notice, while the context lasts, when the event loop has been blocked for a second.
-
-    Args:
-        say: prints a line to the user; it is called from another thread.
-    """
+    """Print a notice by `say`, from another thread, when the event loop has been blocked for a second."""
     watch = _Watch(say)
     thread = threading.Thread(target=watch.run, name="block notice", daemon=True)
     thread.start()

@@ -21,11 +21,7 @@ _STREAMS: Final = (0, 1, 2)
 
 
 class Ended:
-    """The signal that ended a command.
-
-    Attributes:
-        number: the number of the signal; SIGINT unless another one arrived.
-    """
+    """The number of the signal that ended a command: SIGINT unless another one arrived."""
 
     def __init__(self) -> None:
         self.number: int = signal.SIGINT
@@ -37,9 +33,6 @@ def as_interrupts(ended: Ended) -> Iterator[None]:
 
     They are passed to the current handler of SIGINT, so an event loop receives them where it can handle them.
     Signals that are ignored (`nohup`) stay ignored. Outside the main thread the context does nothing.
-
-    Args:
-        ended: receives the number of the signal.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -69,8 +62,7 @@ def as_interrupts(ended: Ended) -> Iterator[None]:
 def release_terminal() -> bool:
     """Replace standard streams whose terminal was closed by `/dev/null`, as each use of them would fail.
 
-    Returns:
-        True if a stream was replaced.
+    Return whether a stream was replaced.
     """
     released = False
     for descriptor in _STREAMS:

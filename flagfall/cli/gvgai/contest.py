@@ -5,14 +5,15 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cyclopts import Parameter
+import attrs
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
-from flagfall.cli.gvgai.options import Agents, Flag, PlayOptions, Seed
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed, new_folder
+from flagfall.cli.gvgai.options import Agents, PlayOptions, check_files, check_output, print_now, put_out
 from flagfall.cli.gvgai.options import Journal as JournalFile
 from flagfall.errors import HostFault
+from flagfall.texts import counted, sanitize_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,13 +33,13 @@ def contest(
     options: PlayOptions = _DEFAULTS,
     seed: Seed = 0,
     output: Path | None = None,
-    resume: Annotated[bool, Flag] = False,
+    resume: Flag = False,
     journal: JournalFile = None,
     results: Path | None = None,
-    overwrite: Annotated[bool, Flag] = False,
-    original_output: Annotated[bool, Flag] = False,
-    json: Annotated[bool, Flag] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"]), Flag] = False,
+    overwrite: Flag = False,
+    original_output: Flag = False,
+    json: Flag = False,
+    quiet: Quiet = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Play every agent on every game; rank them by wins, then score, then ticks, with points across games.
@@ -62,10 +63,7 @@ def contest(
     """
     import trio
 
-    from flagfall.cli.console.files import new_folder
-    from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, write_json
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.recording.journal.writer import Journal
     from flagfall.recording.match_logs import series_path
@@ -112,16 +110,14 @@ def contest(
     rankings = rank_tasks(plan, records)
     totals = total_points([entrant.name for entrant in plan.agents], rankings)
     data = {**_data(rankings, totals), "matches": list(report.matches(records)), "folder": str(folder)}
-    if results is not None:
-        write_json(results, data)
-    if json:
-        print_json(data)
-    elif not original_output:
+    put_out(data, results, as_json=json)
+    if not json and not original_output:
         _print(rankings, totals, folder)
     report.end(records)
     return code
 
 
+@attrs.define
 class _Report:
     """Progress of a contest, and the data of its matches for the results file.
 
@@ -129,11 +125,10 @@ class _Report:
         faults: the fault of the host in each match that was left out, by its id.
     """
 
-    def __init__(self, specs: Sequence[MatchSpec], folder: Path, *, quiet: bool) -> None:
-        self.faults: dict[str, str] = {}
-        self._specs = specs
-        self._folder = folder
-        self._quiet = quiet
+    _specs: Sequence[MatchSpec]
+    _folder: Path
+    _quiet: bool = attrs.field(kw_only=True)
+    faults: dict[str, str] = attrs.field(factory=dict, init=False)
 
     def __call__(self, record: MatchRecord) -> None:
         """Report a match."""
@@ -151,18 +146,10 @@ class _Report:
         print(f"{match}: {line}", file=sys.stderr, flush=True)
 
     def end(self, records: Mapping[str, MatchRecord]) -> None:
-        """Tell how a contest that is not over goes on.
-
-        Args:
-            records: of the matches that count.
-
-        Raises:
-            HostFault: a match was left out.
-        """
+        """Tell how a contest that is not over goes on; raise `HostFault` if a match was left out."""
         if len(records) < len(self._specs):
-            print(
-                f"flagfall: to go on, add --output {shlex.quote(str(self._folder))} --resume", file=sys.stderr
-            )
+            again = f"--output {shlex.quote(str(self._folder))} --resume"
+            print(f"flagfall: to go on, add {again}", file=sys.stderr)
         for fault in self.faults.values():
             raise HostFault(fault)
 
@@ -172,11 +159,7 @@ class _Report:
         return statistics_of(self._folder / (record.journal or ""))
 
     def matches(self, records: Mapping[str, MatchRecord]) -> Iterator[dict[str, Any]]:
-        """Yield the data of the matches that are over, those of earlier runs too.
-
-        Args:
-            records: of the matches that count.
-        """
+        """Yield the data of the matches that are over, those of earlier runs too."""
         for spec in self._specs:
             place = {"game": spec.task, "agent": spec.entrants[0], "seed": spec.seed}
             if spec.id in records:
@@ -187,8 +170,6 @@ class _Report:
 
 def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> dict[str, Any]:
     """Return ranks and points for the results file."""
-    import attrs
-
     return {
         "standings": [attrs.asdict(row) for row in totals],
         "rankings": [
@@ -200,8 +181,6 @@ def _data(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...]) -> d
 
 def _line(statistics: TrackStatistics) -> str:
     """Return the line of progress for a match."""
-    from flagfall.texts import counted
-
     if statistics.disqualified:
         return f"disqualified: {statistics.disqualified}{_reason(statistics.detail)}"
     games = statistics.of("validation")
@@ -214,8 +193,6 @@ def _line(statistics: TrackStatistics) -> str:
 
 def _reason(detail: str) -> str:
     """Return the most informative line of a detail: the first one, but the last one of a traceback."""
-    from flagfall.texts import sanitize_terminal
-
     lines = sanitize_terminal(detail).strip().splitlines()
     if not lines:
         return ""
@@ -225,7 +202,6 @@ def _reason(detail: str) -> str:
 def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...], folder: Path) -> None:
     """Print the ranks on each game, and across games."""
     from flagfall.cli.console.output import number, print_table, table
-    from flagfall.texts import sanitize_terminal
 
     for ranking in rankings:
         rows = table(
@@ -233,12 +209,8 @@ def _print(rankings: tuple[TaskRanking, ...], totals: tuple[PointsRow, ...], fol
         )
         for placing in ranking.placings:
             counts = (placing.points, placing.wins, placing.games, placing.score, placing.ticks)
-            rows.add_row(
-                str(placing.place),
-                sanitize_terminal(placing.agent),
-                *map(number, counts),
-                placing.disqualified,
-            )
+            agent = sanitize_terminal(placing.agent)
+            rows.add_row(str(placing.place), agent, *map(number, counts), placing.disqualified)
         print_table(rows)
     rows = table("place", "agent", numbers=("points", "wins", "out", "places"), title="all games")
     for row in totals:

@@ -27,16 +27,8 @@ def check_players(
 ) -> Isolation | None:
     """Check that agents can play tracks: those of the user's own code are imported, each in a process.
 
-    Args:
-        agents: texts that name them.
-        options: where and how they run.
-        times: time settings of the tracks.
-
     Returns:
         The isolation that the options set, or `None`.
-
-    Raises:
-        UsageError: an agent is missing, cannot be imported, or cannot run as the options say.
     """
     from flagfall.cli.runs import task_options
     from flagfall.cli.runs.plan import option_of
@@ -53,7 +45,8 @@ def check_players(
     return isolation
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line for the user to the standard error."""
     with suppress(OSError):  # the terminal was closed
         print(f"flagfall: {text}", file=sys.stderr, flush=True)
 
@@ -62,19 +55,14 @@ def run_until_interrupted(
     play: Callable[[trio.Event], Awaitable[None]],
     *,
     virtual: bool = False,
-    say: Callable[[str], None] = _say,
+    say: Callable[[str], None] = say,
     stopping: str = STOPPING,
 ) -> int:
-    """Run a function in an event loop of its own.
+    """Run a function in an event loop of its own; return 0, or 128 plus the number of the signal.
 
     Args:
         play: takes an event that the first Ctrl-C sets; a second one cancels it.
-        virtual: use the virtual clock.
-        say: prints a message for the user.
         stopping: message after the first Ctrl-C.
-
-    Returns:
-        An exit code: 0, or 128 plus the number of the signal.
     """
     number = 0
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from flagfall.cli.console.files import Texts, check_journal, replacing
+from flagfall.cli.console.output import print_json
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing.durations import parse_duration
@@ -47,14 +49,7 @@ class TrackOptions:
     sprites: Path | None = None
 
     def read(self, think: str | None = None) -> tuple[TrackTimes, TrackRules]:
-        """Return the time settings and the rules.
-
-        Args:
-            think: time that each action takes on the virtual clock.
-
-        Raises:
-            UsageError: an option is invalid.
-        """
+        """Return the time settings and the rules; on the virtual clock each action takes the time `think`."""
         from flagfall.gvgai.play_track import TrackTimes
         from flagfall.tasks.vgdl.learning_track import TrackRules
 
@@ -84,14 +79,10 @@ class PlayOptions(TrackOptions):
     host: LocalHostKind | None = None
     isolation: Literal["none", "process", "sandbox"] | None = None
     limits: str | None = None
-    pass_env: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None
+    pass_env: Texts = None
 
     def read_isolation(self) -> Isolation | None:
-        """Return the isolation of agents in processes, or `None` if no option sets it.
-
-        Raises:
-            UsageError: an option is invalid.
-        """
+        """Return the isolation of agents in processes, or `None` if no option sets it."""
         from flagfall.agents.process.isolation import Isolation
 
         if self.isolation is None and self.limits is None and self.pass_env is None:
@@ -108,31 +99,18 @@ def _duration(option: str, text: str | None) -> int | None:
         raise UsageError(f"{option} {error}") from None
 
 
-Seed = Annotated[int, Parameter(name=["--seed", "-s"])]
 Journal = Annotated[Path | None, Parameter(name=["--journal", "-o"])]
-Flag: Final = Parameter(negative="", show_default=False)
 Agents = Annotated[list[str], Parameter(name=["--agent", "-a"], consume_multiple=True, negative="")]
 
 
 def check_output(*, original: bool, json: bool) -> None:
-    """Check that at most one form of output is requested.
-
-    Args:
-        original: lines of the original server.
-
-    Raises:
-        UsageError: both are.
-    """
+    """Check that at most one form of output is requested."""
     if original and json:
         raise UsageError("--original-output and --json both set the output: leave one of them out")
 
 
 def print_now(line: str) -> None:
-    """Print a line of the original's output at once; the match continues if its reader has ended.
-
-    Args:
-        line: without a line feed.
-    """
+    """Print a line of the original's output at once; the match continues if its reader has ended."""
     from flagfall.cli import discard_output
 
     try:
@@ -170,16 +148,7 @@ _RESULTS_PREFIXES = (b'{\n  "games"', b'{\n  "sessions"', b'{\n  "standings"')
 
 
 def check_files(journal: Path | None, results: Path | None, *, overwrite: bool, matches: int = 1) -> None:
-    """Check before a match that its journals and results can be written.
-
-    Args:
-        journal: file for the journal, numbered if there are several matches.
-        overwrite: such files may be replaced.
-
-    Raises:
-        UsageError: they cannot be written, or a file would be replaced.
-    """
-    from flagfall.cli.console.files import check_journal
+    """Check before a match that its journals, numbered if there are several, and results can be written."""
     from flagfall.cli.runs.plan import check_results
     from flagfall.recording.match_logs import series_path
 
@@ -192,14 +161,11 @@ def check_files(journal: Path | None, results: Path | None, *, overwrite: bool, 
         check_results(results, _RESULTS_PREFIXES, overwrite=overwrite)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a value to a file as JSON.
-
-    Args:
-        value: plain data.
-    """
-    from flagfall.cli.console.files import replacing
-
-    with replacing(path) as file:
-        json.dump(value, file, indent=2)
-        file.write("\n")
+def put_out(data: Any, results: Path | None, *, as_json: bool) -> None:
+    """Write plain data to the results file, if any, and print it if it is asked for as JSON."""
+    if results is not None:
+        with replacing(results) as file:
+            json.dump(data, file, indent=2)
+            file.write("\n")
+    if as_json:
+        print_json(data)

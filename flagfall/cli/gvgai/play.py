@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import NO_LOG, LogOptions
-from flagfall.cli.gvgai.options import Flag, Journal, PlayOptions, Seed, TrackOptions
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Seed, reading
+from flagfall.cli.gvgai.options import (
+    Journal,
+    PlayOptions,
+    TrackOptions,
+    check_files,
+    check_output,
+    print_now,
+    print_statistics,
+    put_out,
+)
+from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
     from flagfall.gvgai.server import TrackSession
@@ -32,9 +43,9 @@ def serve(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
-    overwrite: Annotated[bool, Flag] = False,
-    original_output: Annotated[bool, Flag] = False,
-    json: Annotated[bool, Flag] = False,
+    overwrite: Flag = False,
+    original_output: Flag = False,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Let clients of the original, in Java, Python or anything else, connect and play a game.
@@ -56,14 +67,9 @@ def serve(
         original_output: Print the lines of the original's server instead of tables, client by client.
         json: Print the statistics as one JSON object instead of tables.
     """
-    from functools import partial
-
     import trio
 
-    from flagfall.cli.console.output import print_json
-    from flagfall.cli.gvgai.execution import run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
-    from flagfall.errors import UsageError
+    from flagfall.cli.gvgai.execution import run_until_interrupted, say
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -94,16 +100,13 @@ def serve(
     async def play(stop: trio.Event) -> None:
         async with trio.open_nursery() as nursery:
             bound = await nursery.start(partial(server.run, stop=stop))
-            _say(f"waiting for clients at {address}:{bound}")
+            say(f"waiting for clients at {address}:{bound}")
 
     with logs.opened(journal, results) as opened:
         code = run_until_interrupted(play)
     data = {"sessions": [_data(session) for session in server.sessions]}
-    if results is not None:
-        write_json(results, data)
-    if json:
-        print_json(data)
-    elif not original_output:
+    put_out(data, results, as_json=json)
+    if not json and not original_output:
         for session in server.sessions:
             print(f"{session.name}, seed {session.seed}")
             print_statistics(session.sink.statistics)
@@ -114,12 +117,7 @@ def serve(
 
 
 def _game(game: str | None, number: int | None, folder: Path) -> str:
-    """Return the game that the options name.
-
-    Raises:
-        UsageError: they name none, or two.
-    """
-    from flagfall.errors import UsageError
+    """Return the game that the options name."""
     from flagfall.gvgai.original_output import game_file
 
     if game is not None and number is None:
@@ -131,27 +129,20 @@ def _game(game: str | None, number: int | None, folder: Path) -> str:
 
 def _data(session: TrackSession) -> dict[str, object]:
     journal = None if session.journal is None else str(session.journal)
-    return {
-        "client": session.number,
-        "seed": session.seed,
-        "journal": journal,
-    } | session.sink.statistics.as_data()
+    place = {"client": session.number, "seed": session.seed, "journal": journal}
+    return place | session.sink.statistics.as_data()
 
 
 def _report(session: TrackSession) -> None:
+    from flagfall.cli.gvgai.execution import say
+
     if session.fault is not None:
-        _say(f"{session.name}: void: {session.fault}")
+        say(f"{session.name}: void: {session.fault}")
     elif session.result is None:
-        _say(f"{session.name} has connected")
+        say(f"{session.name} has connected")
     else:
         reason = session.result.seats[0].disqualified
-        _say(f"{session.name} {'has finished' if reason is None else f'is disqualified: {reason}'}")
-
-
-def _say(text: str) -> None:
-    import sys
-
-    print(f"flagfall: {text}", file=sys.stderr, flush=True)
+        say(f"{session.name} {'has finished' if reason is None else f'is disqualified: {reason}'}")
 
 
 def play_on(
@@ -162,7 +153,7 @@ def play_on(
     time_control: str = "gvgai-2017",
     wait: float = 10.0,
     seed: Seed = 0,
-    json: Annotated[bool, Flag] = False,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Let an agent play at a server of the original, as a client of it.
@@ -174,6 +165,7 @@ def play_on(
         time_control: Limits that the client enforces, because that server does not. `total` is the time for
             training.
         wait: Timeout of connecting, in seconds.
+        seed: Seed of the agent.
         json: Print one JSON object instead of lines.
     """
     import attrs
@@ -182,7 +174,6 @@ def play_on(
     from flagfall.agents.registry import load_agent
     from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import run_until_interrupted
-    from flagfall.errors import UsageError
     from flagfall.gvgai.client import ClientReport, play_remote
     from flagfall.gvgai.sample_players import PLAYERS
     from flagfall.texts import sanitize_terminal
@@ -203,8 +194,7 @@ def play_on(
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(leave)
-            report = ClientReport()
-            reports.append(report)
+            reports.append(report := ClientReport())
             await play_remote(
                 player,
                 host,
@@ -246,9 +236,9 @@ def train(
     seed: Seed = 0,
     journal: Journal = None,
     results: Path | None = None,
-    overwrite: Annotated[bool, Flag] = False,
-    original_output: Annotated[bool, Flag] = False,
-    json: Annotated[bool, Flag] = False,
+    overwrite: Flag = False,
+    original_output: Flag = False,
+    json: Flag = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
     """Train an agent on levels 0, 1, 2 of a game, validate it on 3 and 4, and print its statistics.
@@ -268,9 +258,7 @@ def train(
     """
     import trio
 
-    from flagfall.cli.console.output import print_json
     from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
-    from flagfall.cli.gvgai.options import check_files, check_output, print_now, print_statistics, write_json
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.play_track import PlayedTrack, play_track
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -302,24 +290,19 @@ def train(
         code = run_until_interrupted(play, virtual=options.clock == "virtual")
     for track in played:
         statistics = track.statistics
-        if results is not None:
-            write_json(results, statistics.as_data())
-        if json:
-            print_json(statistics.as_data())
-        elif not original_output:
+        put_out(statistics.as_data(), results, as_json=json)
+        if not json and not original_output:
             print_statistics(statistics)
     return code
 
 
-def results(file: Path, /, *, json: Annotated[bool, Flag] = False) -> None:
+def results(file: Path, /, *, json: Flag = False) -> None:
     """Print the statistics of a recorded track: wins, scores, ticks, times, and the training curve.
 
     Args:
         json: Print one JSON object instead of tables.
     """
-    from flagfall.cli.console.files import reading
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.gvgai.options import print_statistics
     from flagfall.gvgai.track_statistics import statistics_of
 
     with reading(file):

@@ -44,26 +44,14 @@ _BEGINNINGS: Final = (b"* General results", b'{\n  "average_reward"')
 
 
 def figures_text(figures: Figures, *, as_json: bool) -> str:
-    """Return the text of a results file.
-
-    Args:
-        as_json: as JSON instead of in the layout of round 1.
-    """
+    """Return the text of a results file: as JSON, or in the layout of round 1."""
     return json.dumps(figures.as_data(), indent=2) + "\n" if as_json else figures.as_text()
 
 
 def check_results(
     path: Path, beginnings: tuple[bytes, ...] = _BEGINNINGS, *, overwrite: bool = False
 ) -> None:
-    """Check that a results file can be written.
-
-    Args:
-        beginnings: the first bytes of results files of this kind.
-        overwrite: a results file that is there may be replaced.
-
-    Raises:
-        UsageError: it cannot be written there, or would replace a file.
-    """
+    """Check that a results file can be written, and replaces only one of its kind, if it may."""
     if path.is_dir():
         raise UsageError(f"results {path} is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -72,21 +60,13 @@ def check_results(
 
 
 def write_results(path: Path, figures: Figures) -> None:
-    """Write a results file.
-
-    Args:
-        path: the path of the file; JSON if its name ends in `.json`, otherwise in the layout of round 1.
-    """
+    """Write a results file: JSON if its name ends in `.json`, otherwise in the layout of round 1."""
     with replacing(path) as file:
         file.write(figures_text(figures, as_json=path.suffix == ".json"))
 
 
 def option_of(field: str) -> str:
-    """Return the option that fills a field of a request.
-
-    Args:
-        field: of `flagfall.playing.MatchRequest` or its agents.
-    """
+    """Return the option that fills a field of `flagfall.playing.MatchRequest` or its agents."""
     if field == "isolation":
         return "--isolation, --limits, --pass-env"
     return f"--{field.removesuffix('_ns').replace('_', '-')}"
@@ -94,12 +74,7 @@ def option_of(field: str) -> str:
 
 @attrs.frozen
 class PlannedMatch:
-    """A match to be played.
-
-    Attributes:
-        number: index of the match, from 0.
-        results: the file for its statistics, or `None`.
-    """
+    """A match to be played; `number` counts from 0, and `results` is the file for its statistics."""
 
     number: int
     request: MatchRequest
@@ -119,7 +94,6 @@ class RunPlan:
         request: what all matches have in common, with all agents.
         specs: the parsed texts of the agents, none of them twice.
         hosts: the hosts of these agents, in the same order.
-        matches: in the order in which they are played.
         whole: journals keep observations of any length.
         endless: only a signal ends the run.
     """
@@ -161,9 +135,7 @@ def make_plan(
     Args:
         request: with all agents of the series, which are texts.
         repeats: number of times that all matches are played.
-        journal: the file to record in; numbered in a series.
-        whole: journals keep observations of any length.
-        results: the file for the statistics; numbered in a series.
+        journal: the file to record in; numbered in a series, as that of `results`.
         log: the file of the log, which no agent in a sandbox may see.
         overwrite: journals and statistics that are there may be replaced.
 
@@ -202,24 +174,14 @@ def make_plan(
     seated = attrs.evolve(request, agents=tuple(distinct.values())).seated()
     hosts = dict(zip(distinct, seated.agents, strict=True))
     seeds = [request.seed, *(derive_seed(request.seed, "repeat", number) for number in range(1, repeats))]
-    matches = tuple(
-        PlannedMatch(
-            number,
-            attrs.evolve(
-                request,
-                agents=tuple(hosts[players[place].agent] for place in seating),
-                seed=seed,
-                journal=file,
-            ),
-            statistics,
-        )
-        for (number, (seed, seating)), (file, statistics) in zip(
-            enumerate((seed, seating) for seed in seeds for seating in seatings), files, strict=True
-        )
-    )
-    return RunPlan(
-        request, tuple(specs.values()), tuple(host.agent for host in hosts.values()), matches, whole, endless
-    )
+    matches = []
+    for number, (seed, seating) in enumerate((seed, seating) for seed in seeds for seating in seatings):
+        file, statistics = files[number]
+        together = tuple(hosts[players[place].agent] for place in seating)
+        match = attrs.evolve(request, agents=together, seed=seed, journal=file)
+        matches.append(PlannedMatch(number, match, statistics))
+    of_agents = tuple(host.agent for host in hosts.values())
+    return RunPlan(request, tuple(specs.values()), of_agents, tuple(matches), whole, endless)
 
 
 def _files(
@@ -237,14 +199,7 @@ def _files(
 
 
 def check_tick(text: str) -> int:
-    """Return the length of a tick in nanoseconds.
-
-    Args:
-        text: the text of `--tick`.
-
-    Raises:
-        UsageError: it is no duration above 0.
-    """
+    """Return the length of a tick in nanoseconds, from the text of `--tick`."""
     try:
         tick_ns = parse_duration(text)
     except UsageError as error:
@@ -274,11 +229,8 @@ def _checked_specs(players: Sequence[Player], ids: Sequence[str] | None) -> tupl
             "--agent-token-file, --agent-cert, --agent-key and --agent-reconnect are for agents that connect:"
             " name one, such as --agent tcp://127.0.0.1:7777"
         )
-    if (
-        join_policy is not None
-        and (join_policy.certificate or join_policy.reconnect)
-        and not any(spec.scheme in NETWORK for spec in specs)
-    ):
+    certified = join_policy is not None and (join_policy.certificate or join_policy.reconnect)
+    if certified and not any(spec.scheme in NETWORK for spec in specs):
         raise UsageError(
             "--agent-cert, --agent-key and --agent-reconnect do not apply to ZeroMQ: leave them out"
         )
@@ -302,14 +254,7 @@ def _refuse_invisible(ids: Sequence[str]) -> None:
 
 
 def from_config(source: str, _header: MatchStarted) -> SchedulerRole:
-    """Return the task scheduler of a configuration that the user gave.
-
-    Args:
-        source: see `flagfall.cli.runs.task_options.load_setup`.
-
-    Raises:
-        UsageError: it does not exist or is invalid.
-    """
+    """Return the task scheduler of a configuration that the user gave; see `load_setup`."""
     from flagfall.cli.runs.task_options import load_setup
 
     return load_setup(source).build()
@@ -318,11 +263,7 @@ def from_config(source: str, _header: MatchStarted) -> SchedulerRole:
 def rebuild_asking(file: Path, header: MatchStarted, *, trust: bool) -> SchedulerRole:
     """Return the task scheduler of a match whose tasks were named by ids or a configuration file.
 
-    Args:
-        trust: import the modules that the header names; without it, a user at a terminal is asked.
-
-    Raises:
-        UsageError: the tasks cannot be made, or the user does not trust the file.
+    Without trust, a user at a terminal is asked whether to import the modules that the header names.
     """
     try:
         return rebuild(header, trust=trust)

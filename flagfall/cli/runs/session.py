@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flagfall.agents.listening import open_series
 from flagfall.cli.console.interrupts import Interrupts, interruptible
-from flagfall.cli.console.progress import Progress, block_notice, show_progress
+from flagfall.cli.console.progress import Progress, block_notice, show_live
 from flagfall.cli.runs.plan import write_results
 from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.errors import FlagfallError
@@ -22,34 +22,19 @@ from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from flagfall.cli.runs.plan import PlannedMatch, RunPlan
     from flagfall.kernel.dispatcher import Sink
     from flagfall.recording.match_logs import MatchLogs
 
 
 class RunSession:
-    """State of a run.
+    """State of a run: its matches with a result, the error or the number of the signal that ended it.
 
-    Args:
-        logs: makes the log and the user's own sinks of each match.
-        progress: show a progress line if the standard error is a terminal.
-        quiet: print no notices.
-
-    Attributes:
-        played: the matches that have a result.
-        fault: the error that ended the run, or `None`.
-        signal: the number of the signal that ended the run, or 0.
+    A progress line is shown if the standard error is a terminal.
     """
 
     def __init__(
-        self,
-        plan: RunPlan,
-        *,
-        logs: MatchLogs,
-        progress: bool = False,
-        quiet: bool = False,
+        self, plan: RunPlan, *, logs: MatchLogs, progress: bool = False, quiet: bool = False
     ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []
@@ -71,19 +56,15 @@ class RunSession:
 
     async def play(self) -> None:
         """Play the plan. Errors of host and user, and signals, are stored in `fault` and `signal`."""
-        shown = nullcontext() if self._progress is None else show_progress(self._progress, self._console)
+        shown = nullcontext() if self._progress is None else show_live(self._progress, self._console)
+        unwatched = self._quiet or self.plan.request.clock == "virtual"
+        notices = nullcontext() if unwatched else block_notice(self._say)
         try:
             with shown:
-                async with interruptible(self._say) as interrupts, self._notices():
+                async with interruptible(self._say) as interrupts, notices:
                     await self._play_all(interrupts)
         except* KeyboardInterrupt:  # raised inside an agent that blocked the event loop
             self.signal = self.signal or signal.SIGINT
-
-    def _notices(self) -> AbstractAsyncContextManager[None]:
-        """Return a context in which the user gets a notice when an agent blocks the event loop."""
-        return (
-            nullcontext() if self._quiet or self.plan.request.clock == "virtual" else block_notice(self._say)
-        )
 
     async def _play_all(self, interrupts: Interrupts) -> None:
         try:

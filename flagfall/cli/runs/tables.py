@@ -28,15 +28,8 @@ class PlayedMatch:
 
 
 _SPARE: Final = (
-    "per turn",
-    "dropped",
-    "played",
-    "failed",
-    "max think",
-    "solved",
-    "mean think",
-    "illegal",
-    "late",
+    *("per turn", "dropped", "played", "failed", "max think"),
+    *("solved", "mean think", "illegal", "late"),
 )
 """Columns of seats that a narrow terminal does without, the least important first."""
 
@@ -47,7 +40,6 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = 
     """Print a table of the seats and a table of the tasks.
 
     Args:
-        played: the matches that have a result.
         several: whether the run consists of more than one match; then rows name the match or the agent.
         wide: leave out no column, however long the lines are.
     """
@@ -64,18 +56,14 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = 
 
 def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
     stats = seat.stats
+    fields = ("played", "solved", "failed")
+    outcomes = [sum(getattr(task, field) for task in result.tasks) for field in fields]
     return [
         sanitize_terminal(seat.agent),
         result.reason if seat.disqualified is None else f"disqualified: {seat.disqualified}",
-        number(stats.turns),
-        number(stats.reward),
+        *map(number, (stats.turns, stats.reward)),
         f"{stats.reward / max(1, stats.turns):z.4f}",
-        number(sum(task.played for task in result.tasks)),
-        number(sum(task.solved for task in result.tasks)),
-        number(sum(task.failed for task in result.tasks)),
-        number(stats.late),
-        number(stats.illegal),
-        number(stats.dropped),
+        *map(number, (*outcomes, stats.late, stats.illegal, stats.dropped)),
         duration(_mean_think_ns(seat)),
         duration(stats.think_max_ns),
     ]
@@ -102,24 +90,14 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
         rows.add_row(
             task_id,
             *([sanitize_terminal(agents)] if several else []),
-            number(total.played),
-            number(total.solved),
-            number(total.failed),
-            number(total.steps),
-            number(total.reward),
+            *map(number, (total.played, total.solved, total.failed, total.steps, total.reward)),
             f"{total.reward / max(1, total.steps):z.4f}",
         )
     return rows
 
 
 def print_notes(played: Sequence[PlayedMatch], *, several: bool, wide: bool = False) -> None:
-    """Print the sums of the numbers that agents noted on their turns, if there are any.
-
-    Args:
-        played: the matches that have a result.
-        several: whether the run consists of more than one match; then rows name the match.
-        wide: print the whole table, however long the lines are.
-    """
+    """Print the sums of the numbers that agents noted on their turns, if there are any."""
     rows = table(*(("match",) if several else ()), "agent", "noted", numbers=("sum",))
     for match in played:
         for seat in match.result.seats:
@@ -131,12 +109,7 @@ def print_notes(played: Sequence[PlayedMatch], *, several: bool, wide: bool = Fa
 
 
 def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> None:
-    """Print why agents were disqualified: the reason and the end of its details.
-
-    Args:
-        played: the matches that have a result.
-        several: whether the run consists of more than one match; then the match is named.
-    """
+    """Print why agents were disqualified: the reason and the end of its details."""
     for seat, where in _placed_seats(played, several=several):
         if seat.disqualified is None:
             continue
@@ -149,12 +122,7 @@ def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> 
 
 
 def print_illegal_actions(played: Sequence[PlayedMatch], *, several: bool) -> None:
-    """Print the first illegal action of each agent that had one, and what it could have played.
-
-    Args:
-        played: the matches that have a result.
-        several: whether the run consists of more than one match; then the match is named.
-    """
+    """Print the first illegal action of each agent that had one, and what it could have played."""
     for seat, where in _placed_seats(played, several=several):
         if seat.stats.illegal_note:
             first = sanitize_terminal(seat.stats.illegal_note)
@@ -173,11 +141,7 @@ def _placed_seats(played: Sequence[PlayedMatch], *, several: bool) -> Iterator[t
 
 
 def print_journals(played: Sequence[PlayedMatch]) -> None:
-    """Print the names of the journals and of the results files.
-
-    Args:
-        played: the matches that have a result.
-    """
+    """Print the names of the journals and of the results files."""
     for match in played:
         if match.planned.request.journal is not None:
             print(f"journal: {match.planned.request.journal}")
@@ -186,17 +150,14 @@ def print_journals(played: Sequence[PlayedMatch]) -> None:
 
 
 def as_data(match: PlayedMatch) -> dict[str, Any]:
-    """Return a match as an object for JSON; times are in nanoseconds.
-
-    Args:
-        match: the match with its result.
-    """
-    result = match.result
+    """Return a match as an object for JSON; times are in nanoseconds."""
+    result, planned = match.result, match.planned
+    journal = planned.request.journal
     return {
-        "match": match.planned.number,
-        "seed": match.planned.request.seed,
-        "journal": None if match.planned.request.journal is None else str(match.planned.request.journal),
-        "results": None if match.planned.results is None else str(match.planned.results),
+        "match": planned.number,
+        "seed": planned.request.seed,
+        "journal": None if journal is None else str(journal),
+        "results": None if planned.results is None else str(planned.results),
         "reason": result.reason,
         "turns": result.turns,
         "elapsed_ns": result.elapsed_ns,

@@ -43,7 +43,6 @@ class TaskOptions:
     Attributes:
         words: a file of words, or `None` for the default words.
         bit_mode: one step is one bit instead of one byte.
-        scramble: replace words by pseudo-words.
         max_reward_per_task: limit of the reward of a task; `None` for no limit.
         fixes: repair four quirks of the tasks of round 1.
     """
@@ -62,11 +61,7 @@ class TaskOptions:
 
 @attrs.frozen
 class PythonSetup:
-    """Python function that creates a task scheduler; called once for each match.
-
-    Attributes:
-        source: the text that names it, `file.py:function` or `module:function`.
-    """
+    """Python function that creates a task scheduler for each match; named as `file.py:function`."""
 
     source: str
     _create: Callable[..., Any]
@@ -122,12 +117,7 @@ def _round1_names() -> AbstractContextManager[None]:
 def load_setup(source: str) -> Config | PythonSetup:
     """Return the setup that `--config` names.
 
-    Args:
-        source: a name in `SHIPPED`, a `.json`, `.toml` or `.py` file, `file.py:function` or
-            `module:function`.
-
-    Raises:
-        UsageError: it does not exist or is invalid.
+    It is a name in `SHIPPED`, a `.json`, `.toml` or `.py` file, `file.py:function` or `module:function`.
     """
     place, colon, name = source.rpartition(":")
     if source.endswith(".py"):
@@ -146,18 +136,7 @@ def load_setup(source: str) -> Config | PythonSetup:
 def choose_tasks(
     ids: Sequence[str], policy: str | None, config: str | None, options: TaskOptions, *, steps: int | None
 ) -> tuple[tuple[str, ...] | TaskSetup, str | None]:
-    """Return the tasks for the options of the command line, and the text of their scheduler, if any.
-
-    Args:
-        ids: ids of tasks, from `--task`.
-        policy: the text of `--scheduler`.
-        config: the text of `--config`.
-        options: settings of byte tasks.
-        steps: the limit of turns, on which the default policy depends.
-
-    Raises:
-        UsageError: an option or the combination is invalid.
-    """
+    """Return the tasks for the options of the command line, and the text of their scheduler, if any."""
     settings = options.as_data()
     if config is None:
         return tasks_of(ids, policy, settings, steps, name=_option_names(settings) or "--task")
@@ -187,13 +166,7 @@ async def check_agents(
 ) -> None:
     """Import each agent in a process of its own, as many at a time as there are processors.
 
-    Args:
-        specs: the texts that name the agents.
-        isolation: isolation of the processes, as in the match.
-        seconds: time limit for each agent.
-
-    Raises:
-        UsageError: some agents cannot be imported; the message has the standard error of each.
+    The `UsageError` for those that cannot be imported has the standard error of each.
     """
     faults: dict[str, str] = {}
     limiter = trio.CapacityLimiter(os.cpu_count() or 1)
@@ -214,13 +187,7 @@ async def check_agents(
 def check_players(players: Iterable[Player]) -> None:
     """Check agents before any match: the user's own code is imported, isolated as in the match.
 
-    Ctrl-C is raised as KeyboardInterrupt, not in a group.
-
-    Args:
-        players: agents that are texts; others than samples and Python code are left alone.
-
-    Raises:
-        UsageError: as `check_agents`, or a sample lacks something here.
+    Ctrl-C is raised as KeyboardInterrupt, not in a group. Others than samples and Python code are left alone.
     """
     own: dict[str, tuple[Isolation, list[str]]] = {}
     for player in players:

@@ -5,26 +5,21 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from flagfall.cli.console.output import number, table
+from flagfall.cli.console.progress import show_live
 from flagfall.texts import counted, sanitize_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from flagfall.tournament.records import MatchRecord
     from flagfall.tournament.run.runner import Run
-
-REFRESHES_PER_SECOND: Final = 4
-"""Refresh rate of the display; the matches are played in other processes."""
 
 LINE_SECONDS: Final = 10.0
 """Interval of progress lines if the standard error is not a terminal."""
@@ -37,8 +32,7 @@ _BAR_CHARS: Final = 40
 class TournamentScreen:
     """Progress of a tournament on the standard error: live on a terminal, otherwise as occasional lines.
 
-    Args:
-        quiet: show only problems.
+    If it is quiet, it shows only problems.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -61,20 +55,13 @@ class TournamentScreen:
             self._add(record)
 
     def show_record(self, record: MatchRecord) -> None:
-        """Show a stored record.
-
-        Args:
-            record: the record of an attempt, void or not.
-        """
+        """Show the stored record of an attempt, void or not."""
         if record.status == "void":
             self.say(f"{record.id} is void: {sanitize_terminal(record.why)}")
         else:
             self._add(record)
-        if (
-            not self._console.is_terminal
-            and not self._quiet
-            and time.monotonic() > self._reported + LINE_SECONDS
-        ):
+        is_due = time.monotonic() > self._reported + LINE_SECONDS
+        if is_due and not self._console.is_terminal and not self._quiet:
             self._reported = time.monotonic()
             self.say(self._progress())
 
@@ -86,32 +73,18 @@ class TournamentScreen:
             self._disqualified[seat.agent] += seat.fell is not None
 
     def say(self, text: str) -> None:
-        """Print a line of text.
-
-        Args:
-            text: without a line feed.
-        """
+        """Print a line of text."""
         with suppress(OSError):  # the terminal was closed
             if self._console.is_terminal:
                 self._console.print(f"flagfall: {text}", soft_wrap=True)
             else:
                 print(f"flagfall: {text}", file=sys.stderr, flush=True)
 
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Show the live display while the context lasts, if there is a terminal; it is removed at the end."""
+    def shown(self) -> AbstractContextManager[None]:
+        """Return a context with the live display, if there is a terminal; it is removed at the end."""
         if self._quiet or not self._console.is_terminal:
-            yield
-            return
-        with Live(
-            get_renderable=lambda: self,
-            console=self._console,
-            refresh_per_second=REFRESHES_PER_SECOND,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        ):
-            yield
+            return nullcontext()
+        return show_live(self, self._console)
 
     def _progress(self) -> str:
         assert self._run is not None

@@ -6,12 +6,12 @@ import sys
 from contextlib import closing
 from itertools import islice
 from operator import attrgetter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_json, print_table, table
 from flagfall.cli.console.progress import watch_turns
+from flagfall.cli.gvgai.execution import say
 from flagfall.errors import UsageError
 from flagfall.texts import counted, sanitize_terminal
 from flagfall.tournament.standings import FILE_FORMATS, agent_rows, export, match_rows, stored_standings
@@ -38,26 +38,20 @@ def _interval(value: Interval, places: int) -> str:
     return f"{value.value:z.{places}f} [{value.low:z.{places}f}, {value.high:z.{places}f}]"
 
 
-_TEXTS: Final[Mapping[str, Callable[[Any, int], str]]] = MappingProxyType(
-    {
-        "interval": _interval,
-        "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
-        "number": lambda value, _: number(value),
-        "count": lambda value, _: number(value),
-        "duration": lambda value, _: duration(value),
-    }
-)
+_TEXTS: Final[dict[str, Callable[[Any, int], str]]] = {
+    "interval": _interval,
+    "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
+    "number": lambda value, _: number(value),
+    "count": lambda value, _: number(value),
+    "duration": lambda value, _: duration(value),
+}
 """Texts of values, by the form of their column."""
 
 _SPARE_OF_TASKS: Final = ("disq.", "played", "solved", "matches")
 
 
 def print_standings(shown: Standings, *, wide: bool = False) -> None:
-    """Print the standings, also without time losses if there were any, and a table of the tasks.
-
-    Args:
-        wide: leave out no column, however long the lines are.
-    """
+    """Print the standings, also without time losses if there were any, and a table of the tasks."""
     title = "Standings" if shown.over else "Standings so far"
     columns = [column for column in shown_columns("terminal") if column.spare is not None]
     spare = [column.heading for column in sorted(columns, key=attrgetter("spare"))]
@@ -116,9 +110,8 @@ START_NS: Final = 400_000_000
 def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None:
     """Print the matches that are known beforehand, and an estimate of the time for those not yet played.
 
-    Args:
-        folder: the folder of the tournament; matches already played there are taken into account.
-        jobs: matches at the same time; by default the plan's, or as many as there are processors for.
+    Matches already played in the folder count. By default as many are played at the same time as the plan
+    says, or as there are processors for.
     """
     from flagfall.tournament.formats.schedule import schedule
     from flagfall.tournament.run.engine import jobs_on
@@ -147,18 +140,15 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None
 def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
     """Return the records of a tournament begun with this plan; none if there is no such tournament."""
     from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts
-    from flagfall.tournament.store import Store, holds_tournament
+    from flagfall.tournament.store import holds_tournament
 
     if not holds_tournament(folder):
         return {}
-    store = Store(folder)
-    try:
+    with closing(Store(folder)) as store:
         stored = store.plan()
         if stored is None or changes(stored.facts, plan_facts(as_begun(plan, stored.facts))):
             return {}
         return store.played(plan)
-    finally:
-        store.close()
 
 
 def _estimate(
@@ -215,15 +205,9 @@ def show_tournament(
     """Print the standings or the matches, or write them to a file.
 
     Args:
-        output: file to write; `None` prints.
         form: `table`, or one of `flagfall.tournament.standings.FILE_FORMATS`; by default the extension of
             `output`.
         matches: a row for each seat of each match.
-        wide: leave out no column of a table.
-
-    Raises:
-        UsageError: the folder holds no tournament, or the format is not supported.
-        HostFault: the file cannot be written.
     """
     if form == "table" and output is not None:
         raise UsageError(f"{output}: a table can only be printed; for a file use {' or '.join(FILE_FORMATS)}")
@@ -284,11 +268,7 @@ def _write(rows: Sequence[ExportRow], output: Path | None, form: str) -> None:
 
 
 def _print_voids(records: Sequence[MatchRecord]) -> None:
-    """Print how faults and stalls of the host affected the matches.
-
-    Args:
-        records: those with remarks.
-    """
+    """Print how faults and stalls of the host affected the matches, of which these have remarks."""
     voids = [record for record in records if record.status == "void"]
     marked = [record for record in records if record.status == "played" and record.why]
     if voids:
@@ -302,32 +282,18 @@ def _reason(record: MatchRecord) -> str:
 
 
 def write_report(
-    folder: Path,
-    output: Path,
-    *,
-    embed: int = 0,
-    plots: Path | None = None,
-    form: PlotFormat = "png",
+    folder: Path, output: Path, *, embed: int = 0, plots: Path | None = None, form: PlotFormat = "png"
 ) -> list[Path]:
-    """Write the report of a tournament, and plots if a folder for them is given.
+    """Write the report of a tournament; return the files of the plots, if a folder for them is given.
 
     Args:
         output: the file of the page; it is replaced when the page is complete.
         embed: number of matches whose replays are embedded.
-        plots: folder of the plots, which is made if it is missing; `None` for no plots.
-        form: file format of the plots.
-
-    Returns:
-        The files of the plots.
-
-    Raises:
-        UsageError: the folder holds no tournament or is damaged, or a file cannot be made.
-        HostFault: a file cannot be written.
     """
     with open_source(folder) as source:
         chosen = choose(source, embed)
         with watch_turns("embedding replays") as watch:
-            embedded, blocks = embed_replays(chosen, _warn, watch)
+            embedded, blocks = embed_replays(chosen, say, watch)
         data = report_data(source, embedded, target=output.parent)
     page = report_page(data, blocks)
     with replacing(output) as writing:
@@ -337,7 +303,3 @@ def write_report(
     from flagfall.viewer.report.plots import write_plots
 
     return write_plots(data, plots, form)
-
-
-def _warn(line: str) -> None:
-    print(f"flagfall: {line}", file=sys.stderr)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,6 @@ from flagfall.viewer.live.views import (
     MAX_LINE_CHARS,
     MAX_RUNNING,
     ClockReader,
-    FollowedJournal,
     NewsItem,
     RunningView,
     RunView,
@@ -59,12 +58,7 @@ LEAST_RATE_SECONDS: Final = 10.0
 
 @attrs.frozen
 class News:
-    """Matches that have ended since the last reading.
-
-    Attributes:
-        items: the newest of them, in order.
-        left_out: number of those before them that have ended at the same time and are not in `items`.
-    """
+    """Matches that have ended since the last reading: the newest in order, and how many are left out."""
 
     items: list[NewsItem]
     left_out: int
@@ -78,11 +72,7 @@ class _Counts:
 
 
 class FolderReader:
-    """Reads the state of the tournament in a folder.
-
-    Args:
-        folder: the folder; it may be empty, or come later.
-    """
+    """Reads the state of the tournament in a folder, which may be empty, or come later."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -124,8 +114,6 @@ class FolderReader:
             state, detail = "damaged", f"the folder cannot be read: {error!r}"
         self._forget()
         return RunView(state, _line(detail)), News([], 0)
-
-    # The database.
 
     def _open(self) -> None:
         if self._store is not None and self._store.is_current():
@@ -173,18 +161,17 @@ class FolderReader:
             records = self._store.records_after(after, FIRST_NEWS)
             return News(self._items([one for one in records if one[0] <= self._counts.last]), 0)
         records = self._store.records_after(self._counts.last, MAX_NEWS)
-        left_out = 0
         if len(records) == MAX_NEWS:
             before = self._counts.played + self._counts.void
             self._counts = self._count()
             records = self._store.records_after(max(0, self._counts.last - MAX_NEWS), MAX_NEWS)
-            left_out = max(0, self._counts.played + self._counts.void - before - MAX_NEWS)
-            return News(self._items(records), left_out)
+            total = self._counts.played + self._counts.void
+            return News(self._items(records), max(0, total - before - MAX_NEWS))
         for number, record in records:
             self._counts.last = number
             self._counts.played += record.status == "played"
             self._counts.void += record.status == "void"
-        return News(self._items(records), left_out)
+        return News(self._items(records), 0)
 
     def _count(self) -> _Counts:
         assert self._store is not None
@@ -193,8 +180,6 @@ class FolderReader:
 
     def _items(self, records: Sequence[tuple[int, Any]]) -> list[NewsItem]:
         return [news_item(number, record, self._tasks.get(record.id)) for number, record in records]
-
-    # The run.
 
     def _view(self) -> RunView:
         assert self._store is not None
@@ -230,11 +215,7 @@ class FolderReader:
             view.detail = "no run is going on; flagfall tournament with --resume continues it"
 
     def _estimate(self, view: RunView, average: float | None) -> None:
-        """Set the rate of matches, and the time that is left at this rate.
-
-        Args:
-            average: matches per second since the run began, used until the rate has been measured.
-        """
+        """Set the rate of matches, at first the average since the run began, and the time that is left."""
         if view.state != "running":
             self._rates.clear()
             return
@@ -249,35 +230,26 @@ class FolderReader:
             view.left_seconds = max(0, view.total - view.played) / view.rate
 
     def _running(self, states: Sequence[RunningState]) -> list[RunningView]:
+        controls = {} if self._plan is None else {task.name: task.control for task in self._plan.tasks}
         shown: list[tuple[RunningView, str]] = []
         wanted = []
         for state in states[:MAX_RUNNING]:
             self._tasks[state.match] = state.task
-            running = RunningView(
-                cut(state.match),
-                cut(state.task),
-                [cut(name) for name in state.agents],
-                state.attempt,
-                state.seconds,
-            )
+            agents = [cut(name) for name in state.agents]
+            running = RunningView(cut(state.match), cut(state.task), agents, state.attempt, state.seconds)
             name = f"{state.match}-{state.attempt}"
             shown.append((running, name))
             if "/" not in name:
-                wanted.append((name, len(state.agents), self._control(state.task)))
+                wanted.append((name, len(state.agents), controls.get(state.task)))
         journals = self._clocks.read(wanted)
         for running, name in shown:
             if (journal := journals.get(name)) is not None:
-                _add_clocks(running, journal)
+                running.turn = journal.turn
+                running.turn_seconds = round(time.monotonic() - journal.since, 3)
+                running.seats = journal.seats
         while len(self._tasks) > 2 * MAX_KNOWN_TASKS:
             del self._tasks[next(iter(self._tasks))]
         return [running for running, _ in shown]
-
-    def _control(self, task: str) -> Any:
-        if self._plan is None:
-            return None
-        return next((one.control for one in self._plan.tasks if one.name == task), None)
-
-    # Standings.
 
     def read_standings(self) -> dict[str, Any]:
         """Return the standings, or `{"why": ...}` where there are none; this takes 40 µs a match at most.
@@ -287,16 +259,13 @@ class FolderReader:
         try:
             if not holds_tournament(self.folder):
                 return {"why": "no tournament has begun in this folder"}
-            store = Store(self.folder)
-            try:
+            with closing(Store(self.folder)) as store:
                 stored = store.plan()
                 if stored is None:
                     return {"why": "no match has ended yet"}
                 stands = stored_standings(store, plan_of_facts(stored.name, stored.seed, stored.facts))
                 self._over = stands.over
                 return standings_view(stands, count_matches(store).played)
-            finally:
-                store.close()
         except (UsageError, OSError) as error:
             return {"why": _line(str(error))}
         except Exception as error:  # noqa: BLE001 - as above
@@ -305,9 +274,3 @@ class FolderReader:
 
 def _line(text: str) -> str:
     return one_line(text, MAX_LINE_CHARS - 10)  # and the mark of what is left out
-
-
-def _add_clocks(running: RunningView, journal: FollowedJournal) -> None:
-    running.turn = journal.turn
-    running.turn_seconds = round(time.monotonic() - journal.since, 3)
-    running.seats = journal.seats

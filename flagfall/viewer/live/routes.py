@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
@@ -29,11 +28,7 @@ from flagfall.viewer.report.source import open_source
 from flagfall.viewer.server.app import EventResponse, Hub, path_inside, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
-
-
 READ_SECONDS: Final = 1.0
 """Time between readings of the folder; each takes some milliseconds."""
 
@@ -51,14 +46,7 @@ _T = TypeVar("_T")
 
 
 class Watcher:
-    """Reads a folder for all viewers, and sends them what has changed.
-
-    Args:
-        folder: the folder of a tournament, which may come later.
-
-    Attributes:
-        hub: sends the events `run`, `news` and `standings`.
-    """
+    """Reads a folder for all viewers, and sends what has changed: the events `run`, `news`, `standings`."""
 
     def __init__(self, folder: Path) -> None:
         self.hub: Hub = Hub()
@@ -118,7 +106,7 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
     return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
-LINKS: Final[Mapping[str, str]] = MappingProxyType({"replay": "replay/{match}/", "report": "report"})
+LINKS: Final = {"replay": "replay/{match}/", "report": "report"}
 """Addresses of the pages; `{match}` stands for the id of a match."""
 
 KEEP_SECONDS: Final = 10.0
@@ -131,11 +119,7 @@ _ENDINGS: Final = (".jsonl.zst", ".jsonl")
 
 
 def replays_of(folder: Path) -> Replays:
-    """Return the replays of a tournament's matches, by their ids.
-
-    Args:
-        folder: the folder of the tournament; the modules that journals name are not imported.
-    """
+    """Return the replays of a tournament's matches, by their ids; modules that they name are not imported."""
     return Replays(partial(_journal, folder))
 
 
@@ -165,7 +149,7 @@ class ReportPage:
         async with self._making:  # one at a time, whatever the number of viewers
             began = trio.current_time()
             if began >= self._until:
-                self._page = await trio.to_thread.run_sync(self._make, abandon_on_cancel=True)
+                self._page = await _in_thread(self._make)
                 now = trio.current_time()
                 self._until = now + max(KEEP_SECONDS, KEEP_SHARE * (now - began))
         return Response(self._page, media_type="text/html")
@@ -194,22 +178,15 @@ class _Command(msgspec.Struct, forbid_unknown_fields=True):
 _COMMANDS: Final = msgspec.json.Decoder(_Command)
 
 
-def live_routes(
-    folder: Path, watcher: Watcher, *, allow_control: bool, links: Mapping[str, str]
-) -> list[Route]:
-    """Return the routes of a folder's live page.
-
-    Args:
-        allow_control: viewers may pause and resume the run, and cancel its matches.
-        links: addresses of other pages: `replay`, with `{match}` for the match, and `report`.
-    """
+def live_routes(folder: Path, watcher: Watcher, *, allow_control: bool) -> list[Route]:
+    """Return the routes of a folder's live page, on which viewers may pause, resume and cancel, or not."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     name = one_line(folder.absolute().name)
     page = served_page(
         title=f"{name} - flagfall",
         entry="live/main.js",
         styles=["live/live.css"],
-        blocks={"live": {"folder": name, "command": token if allow_control else None, "links": dict(links)}},
+        blocks={"live": {"folder": name, "command": token if allow_control else None, "links": LINKS}},
     )
 
     async def show(_request: Request) -> Response:
@@ -251,7 +228,7 @@ async def _carry_out(folder: Path, watcher: Watcher, command: _Command) -> Respo
     if command.do == "cancel":
         request["match"] = command.match
     try:
-        await trio.to_thread.run_sync(partial(send_command, folder, request), abandon_on_cancel=True)
+        await _in_thread(partial(send_command, folder, request))
     except UsageError as error:
         return refusal(409, str(error))
     await watcher.refresh()

@@ -117,22 +117,13 @@ class NewsItem(msgspec.Struct):
 
 
 def cut(text: str, most: int = MAX_NAME_CHARS) -> str:
-    """Return a text, cut to a length, in which UTF-8 can hold every character.
-
-    Args:
-        most: the most characters.
-    """
+    """Return a text, cut to a length, in which UTF-8 can hold every character."""
     short = text if len(text) <= most else text[: most - 1] + "…"
     return short.encode("utf-8", "backslashreplace").decode()
 
 
 def news_item(number: int, record: MatchRecord, task: str | None) -> NewsItem:
-    """Return a record as it is shown.
-
-    Args:
-        record: the record, void or not.
-        task: name of its task, if it is known.
-    """
+    """Return a record, void or not, as it is shown."""
     return NewsItem(
         number=number,
         match=cut(record.id),
@@ -153,11 +144,7 @@ def news_item(number: int, record: MatchRecord, task: str | None) -> NewsItem:
 
 
 def standings_view(stands: Standings, matches: int) -> dict[str, Any]:
-    """Return standings as they are shown.
-
-    Args:
-        matches: number of matches that they count.
-    """
+    """Return the standings of some matches as they are shown."""
     rows = stands.rows[:MAX_AGENTS]
     return {
         "matches": matches,
@@ -184,8 +171,6 @@ def _task_row(row: TaskRow) -> dict[str, Any]:
     }
 
 
-# Clocks of matches that are being played, from their journals as these grow.
-#
 # A journal reaches the file every 0.25 s. What was appended is read once, in small pieces; a journal that
 # grows faster than it is read here is given up, and its match is shown without the clocks of its seats.
 
@@ -232,18 +217,10 @@ _LATE: Final = frozenset({"late", "overrun", "disqualified"})
 
 
 class FollowedJournal:
-    """A journal that is being written.
-
-    Args:
-        control: the time control of every seat; `None` if it is not known.
-
-    Attributes:
-        turn: number of the last turn; `None` before the first.
-        since: time when that turn was read, on `time.monotonic`.
+    """A journal that is being written; `turn` is its last one, `since` the time when it was read (monotonic).
 
     Raises:
-        OSError: the file cannot be opened.
-        UsageError: the extra for compressed journals is not installed.
+        OSError, UsageError: the file cannot be opened; the extra for compressed journals is not installed.
     """
 
     def __init__(self, path: Path, seats: int, control: TimeControl | None) -> None:
@@ -253,9 +230,7 @@ class FollowedJournal:
         self._budgets = None if control is None else [Budget(control) for _ in self.seats]
         self._rest = b""
         self._skipping = False
-        self._inflate: Any = None
-        if is_compressed(path):
-            self._inflate = _decompressor()
+        self._inflate: Any = _decompressor() if is_compressed(path) else None
         self._file: BinaryIO = path.open("rb")
         self._position = 0
         self._show_limits()
@@ -265,11 +240,7 @@ class FollowedJournal:
         self._file.close()
 
     def read(self, until: float) -> bool:
-        """Read what was appended; return false if the journal has to be given up.
-
-        Args:
-            until: time on `time.monotonic` at which to stop.
-        """
+        """Read what was appended, up to a time; return false if the journal has to be given up."""
         try:
             size = self._file.seek(0, 2)
             self._file.seek(self._position)
@@ -286,17 +257,11 @@ class FollowedJournal:
         return True
 
     def _take(self, text: bytes) -> None:
-        *lines, rest = text.split(b"\n")
-        if lines:
-            first = self._rest + lines[0]
+        *lines, self._rest = (self._rest + text).split(b"\n")
+        for line in lines:
             if not self._skipping:
-                self._take_line(first)
-            self._skipping = False
-            for line in lines[1:]:
                 self._take_line(line)
-            self._rest = rest
-        else:
-            self._rest += rest
+            self._skipping = False
         if len(self._rest) > MAX_LINE_BYTES:
             self._rest, self._skipping = b"", True
 
@@ -338,22 +303,17 @@ class FollowedJournal:
             clock.bank_ns, clock.total_ns = budget.bank_ns, budget.total_ns
 
 
+@attrs.define(eq=False)
 class ClockReader:
-    """Reads the journals of matches that are being played.
+    """Reads the journals of matches that are being played."""
 
-    Args:
-        folder: the folder of journals that are being written.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._followed: dict[str, FollowedJournal | None] = {}
+    _folder: Path
+    _followed: dict[str, FollowedJournal | None] = attrs.Factory(dict)
 
     def read(self, matches: Iterable[tuple[str, int, TimeControl | None]]) -> Mapping[str, FollowedJournal]:
         """Read what was appended to journals, and return those that are followed, by the name of the file.
 
-        Args:
-            matches: name of the journal without its ending, number of seats, and time control.
+        The matches are given by that name without its ending, the number of seats, and the time control.
         """
         wanted = {name: (seats, control) for name, seats, control in list(matches)[:MAX_FOLLOWED]}
         for name in self._followed.keys() - wanted.keys():

@@ -14,7 +14,6 @@ import io
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -41,43 +40,37 @@ BYTES: Final = 256
 BITS: Final = 2
 
 _PLACES: Final = ("left", "right", "up", "down")
-_KEYS: Final[Mapping[str, str]] = MappingProxyType(
-    {"left": "ArrowLeft", "right": "ArrowRight", "up": "ArrowUp", "down": "ArrowDown"}
-)
+_KEYS: Final = {"left": "ArrowLeft", "right": "ArrowRight", "up": "ArrowUp", "down": "ArrowDown"}
 """Names of keys at a terminal, and the same keys in a browser (`KeyboardEvent.key`)."""
 
-_ENVIRONMENTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
-    {
-        "CartPole": ("left", "right"),
-        "MountainCar": ("left", "no push", "right"),
-        "Acrobot": ("left", "no torque", "right"),
-        "FrozenLake": ("left", "down", "right", "up"),
-        "CliffWalking": ("up", "right", "down", "left"),
-        "Taxi": ("down", "up", "right", "left", "pick up", "drop off"),
-        "Blackjack": ("stick", "hit"),
-        "LunarLander": ("no engine", "left", "up", "right"),
-    }
-)
+_ENVIRONMENTS: Final = {
+    "CartPole": ("left", "right"),
+    "MountainCar": ("left", "no push", "right"),
+    "Acrobot": ("left", "no torque", "right"),
+    "FrozenLake": ("left", "down", "right", "up"),
+    "CliffWalking": ("up", "right", "down", "left"),
+    "Taxi": ("down", "up", "right", "left", "pick up", "drop off"),
+    "Blackjack": ("stick", "hit"),
+    "LunarLander": ("no engine", "left", "up", "right"),
+}
 """Names of the actions of Gymnasium's own environments, from their documentation; they do not tell them."""
 
 _RESTS: Final = ("noop", "no push", "no torque", "no engine")
 """Names of actions that do nothing."""
 
-_KEYS_OF_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        **{word: (key,) for word, key in _KEYS.items()},
-        "south": ("ArrowDown",),
-        "north": ("ArrowUp",),
-        "east": ("ArrowRight",),
-        "west": ("ArrowLeft",),
-        **dict.fromkeys(_RESTS, (".",)),
-        "fire": (" ",),
-        "hit": (" ",),
-        "stick": ("s",),
-        "pick up": ("p",),
-        "drop off": ("d",),
-    }
-)
+_KEYS_OF_NAMES: Final = {
+    **{word: (key,) for word, key in _KEYS.items()},
+    "south": ("ArrowDown",),
+    "north": ("ArrowUp",),
+    "east": ("ArrowRight",),
+    "west": ("ArrowLeft",),
+    **dict.fromkeys(_RESTS, (".",)),
+    "fire": (" ",),
+    "hit": (" ",),
+    "stick": ("s",),
+    "pick up": ("p",),
+    "drop off": ("d",),
+}
 """Keys for actions with these names."""
 
 _LAST_DIGIT: Final = 9
@@ -95,7 +88,8 @@ def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
         return {"kind": "json"}
     count, start = int(space["n"]), int(space["start"])
     if getattr(task, "continuous", False) and start == 0 and count in {BYTES, BITS}:
-        return {"kind": "bytes"} if count == BYTES else _bits()
+        bits = [_button(bit, str(bit), (str(bit),)) for bit in range(BITS)]
+        return {"kind": "bytes"} if count == BYTES else _buttons({"Answer": bits})
     if count > MAX_BUTTONS:
         return {"kind": "json"}
     return _numbered(_names(task, count, start), start, task.nil_action)
@@ -139,17 +133,11 @@ def _room(words: int) -> dict[str, Any]:
         _button({"move": move, "talk": 0}, name, keys.get((move, 0), ()), _place(name) or "middle")
         for move, name in enumerate(_MOVES)
     ]
-    known = min(words, len(LANGROOM_WORDS))
     says = [
         _button({"move": 0, "talk": word}, LANGROOM_WORDS[word], keys.get((0, word), ()))
-        for word in range(1, known)
+        for word in range(1, min(words, len(LANGROOM_WORDS)))
     ]
     return _buttons({"Walk": moves, "Say": says}, idle={"move": 0, "talk": 0})
-
-
-def _bits() -> dict[str, Any]:
-    buttons = [_button(bit, str(bit), (str(bit),)) for bit in range(BITS)]
-    return _buttons({"Answer": buttons})
 
 
 def _names(task: Any, count: int, start: int) -> Sequence[str]:
@@ -160,8 +148,7 @@ def _names(task: Any, count: int, start: int) -> Sequence[str]:
     if named is not None:
         names = [str(name).lower() for name in named()]
     elif environment is not None:
-        spec = getattr(environment, "spec", None)
-        family = getattr(spec, "name", None) or ""
+        family = getattr(getattr(environment, "spec", None), "name", None) or ""
         names = next((of for name, of in _ENVIRONMENTS.items() if family.startswith(name)), ())
     return names if len(names) == count else [str(start + number) for number in range(count)]
 
@@ -194,14 +181,7 @@ MAX_SCORE_CHARS: Final = 400
 
 
 class Score:
-    """Counts what happens at one seat.
-
-    Args:
-        names: names of all agents, by seat.
-
-    Attributes:
-        on_out: called with the reason when the seat is disqualified.
-    """
+    """Counts what happens at one seat; `on_out` is called with the reason when it is disqualified."""
 
     def __init__(self, seat: int, names: Sequence[str]) -> None:
         self.on_out: Callable[[str], None] = lambda _reason: None
@@ -230,8 +210,6 @@ class Score:
                 self._out[event.seat] = event.reason
                 if event.seat == self._seat:
                     self.on_out(event.reason)
-            case _:
-                pass
 
     def _turn(self, event: TurnPlayed) -> None:
         self._last_verdict = event.verdict
@@ -243,11 +221,10 @@ class Score:
             self._steps += 1
 
     def pay(self, number: int, reward: Any) -> None:
-        """Keep a reward that has arrived, if it is not 0.
+        """Keep a reward that has arrived, if it is not 0; rewards of all players by name are not shown.
 
         Args:
             number: the number of the envelope that it came with; one that is sent again pays once.
-            reward: a number, or the rewards of all players by name, which are not shown.
         """
         if number != self._paid and isinstance(reward, int | float) and reward:
             self._rewards.append(float(reward))
@@ -264,12 +241,8 @@ class Score:
     def as_data(self, stats: SeatStats) -> dict[str, Any]:
         """Return the score as plain values."""
         return {
-            "turns": stats.turns,
-            "reward": stats.reward,
+            **{name: getattr(stats, name) for name in ("turns", "reward", "late", "illegal", "dropped")},
             "rewards": list(self._rewards),
-            "late": stats.late,
-            "illegal": stats.illegal,
-            "dropped": stats.dropped,
             "verdict": self._last_verdict,
             "task": self._task,
             "tasks": list(self._tasks),
@@ -287,13 +260,9 @@ class Score:
         }
 
     def tape_since(self, step: int) -> tuple[int, list[list[Any]]]:
-        """Return the steps of a dialogue since a number of steps: heard, spoken, reward, 1 if late.
+        """Return the number of steps of a dialogue so far, and those since a number of them that are kept.
 
-        Args:
-            step: number of steps that are known already.
-
-        Returns:
-            The number of steps so far, and the new ones as far as they are kept.
+        A step is what was heard and spoken, the reward, and 1 if it was late.
         """
         new = min(self._steps - step, len(self._tape))
         return self._steps, list(self._tape)[len(self._tape) - new :] if new > 0 else []
@@ -309,11 +278,7 @@ def _exchange(observation: Any, action: Any) -> tuple[int | str, int | str] | No
 
 
 def room_word(number: Any) -> str:
-    """Return a word of LangRoom; an empty text for silence.
-
-    Args:
-        number: its index; words without a meaning are shown as their numbers.
-    """
+    """Return a word of LangRoom, an empty text for silence; words without a meaning as their numbers."""
     known = isinstance(number, int) and 0 <= number < len(LANGROOM_WORDS)
     return LANGROOM_WORDS[number] if known else f"<{number}>"
 
@@ -334,7 +299,6 @@ class Shown:
 
     Attributes:
         picture: uint8 [height, width, 3 or 4], or `None`.
-        text: words beside the picture, or the observation as text.
         heard: the byte or bit of a task of bytes or bits, the word of a room; `None` for others.
         mask: the actions that are allowed, as whole numbers that are 0 or not; `None` for all.
     """
@@ -346,19 +310,16 @@ class Shown:
 
 
 def shown_of(task: Any, observation: Any) -> Shown:
-    """Return what to show of an observation.
+    """Return what to show of an observation, given the task in its state, if it is known.
 
     A picture or a text that is the observation is shown, as an agent sees it; else the task draws itself.
-
-    Args:
-        task: the task, in the state of the observation; `None` if it is not known.
     """
     if type(observation) is int:
         return Shown(heard=observation)
     if is_langroom(observation):
         return Shown(_picture(observation["image"]), heard=room_word(observation["text"]))
     mask = _mask(observation)
-    seen = _picture_in(observation)
+    seen = _picture(observation.get("image") if isinstance(observation, Mapping) else observation)
     if seen is None and not isinstance(observation, str):
         seen = _rendered(task)
     if isinstance(seen, str):
@@ -369,12 +330,6 @@ def shown_of(task: Any, observation: Any) -> Shown:
 def _mask(observation: Any) -> list[int] | None:
     mask = observation.get("action_mask") if isinstance(observation, Mapping) else None
     return None if getattr(mask, "ndim", 0) != 1 else [int(bool(one)) for one in np.asarray(mask)]
-
-
-def _picture_in(observation: Any) -> Any:
-    if isinstance(observation, Mapping):
-        observation = observation.get("image")
-    return _picture(observation)
 
 
 def _picture(value: Any) -> Any:
@@ -411,11 +366,7 @@ def _text(observation: Any) -> str:
 
 
 def encode_png(picture: Any) -> bytes:
-    """Return a picture as PNG.
-
-    Args:
-        picture: uint8 [height, width, 3 or 4].
-    """
+    """Return a picture, uint8 [height, width, 3 or 4], as PNG."""
     from PIL import Image  # noqa: PLC0415 - takes 0.1 s, and only pictures need it
 
     height, width = picture.shape[:2]

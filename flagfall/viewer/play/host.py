@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
+import attrs
 import msgspec
 import trio
 
 from flagfall.agents.wire.messages import Ask, FromAgent, Ready, ToAgent, decode_from_agent
-from flagfall.agents.wire.session import MessageStream, ProtocolChannel, WireSession
+from flagfall.agents.wire.session import ProtocolChannel, WireSession
 from flagfall.errors import AgentFault, UsageError
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
@@ -24,8 +25,6 @@ from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
 from flagfall.viewer.play.controls import Score, Shown, controls_of, encode_png, shown_of
 
-# The person's place: one page at a time, which may be opened again while the match goes on.
-#
 # Rule 1: one tab has the place. Another tab is refused; the same tab, opened again, takes over.
 # Rule 2: what a page sends waits in a short queue. When that is full nothing more is read, so a page that
 #     floods is held up by its own connection.
@@ -60,17 +59,10 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
 class Page:
-    """A page that has the place.
+    """A page that has the place; `send` raises `trio.BrokenResourceError` when the connection is gone.
 
-    Args:
-        send: sends a message, text or bytes; raises `trio.BrokenResourceError` when the connection is gone.
-
-    Attributes:
-        steps: steps of the tape that were sent to it.
-        messages: what it has sent; ends when it is gone.
-        task: the task whose controls were sent to it.
-        close_code: the code with which its connection is closed.
-        scope: cancelled to give the page up.
+    This many `steps` of the tape and the controls of the `task` were sent to it; `messages` end when it is
+    gone, and `scope` is cancelled to give it up.
     """
 
     def __init__(self, send: Callable[[str | bytes], Awaitable[None]], tab: str) -> None:
@@ -100,11 +92,7 @@ class Page:
             await self._queue.send(message)
 
     def drop(self, code: int = OVER) -> None:
-        """Give the page up.
-
-        Args:
-            code: the code with which its connection is closed.
-        """
+        """Give the page up; its connection is closed with a code."""
         self.close_code = code
         self.scope.cancel()
 
@@ -113,25 +101,20 @@ class Page:
         self._queue.close()
 
 
+@attrs.define(eq=False)
 class Desk:
-    """The person's place in a match.
+    """The person's place in a match; `greeting` returns the messages for a page that has just got the place.
 
-    Attributes:
-        greeting: returns the messages for a page that has just got the place.
-        started: the person has asked for the match to begin.
-        stopped: the person has asked for its end.
-        seen: a page has shown the end of the match.
-        page: the page that has the place, if any.
+    The person asks for the match to begin (`started`) and end (`stopped`); a page has shown the end (`seen`).
     """
 
-    def __init__(self) -> None:
-        self.started: trio.Event = trio.Event()
-        self.stopped: trio.Event = trio.Event()
-        self.seen: trio.Event = trio.Event()
-        self.page: Page | None = None
-        self.greeting: Callable[[], list[str]] = list
-        self._change = trio.Event()
-        self._is_playing = False
+    started: trio.Event = attrs.Factory(trio.Event)
+    stopped: trio.Event = attrs.Factory(trio.Event)
+    seen: trio.Event = attrs.Factory(trio.Event)
+    page: Page | None = None
+    greeting: Callable[[], list[str]] = list
+    _change: trio.Event = attrs.Factory(trio.Event)
+    _is_playing: bool = False
 
     async def next_page(self) -> Page:
         """Wait for a page that has not been played with yet."""
@@ -149,14 +132,7 @@ class Desk:
         self._change = trio.Event()
 
     async def seat(self, page: Page, receive: Callable[[], Awaitable[bytes | None]]) -> bool:
-        """Give a page the place until it is gone or dropped.
-
-        Args:
-            receive: returns its next message, `None` when it is gone.
-
-        Returns:
-            False if another page has the place.
-        """
+        """Give a page the place until `receive` returns `None`; return false if another page has it."""
         if self.page is not None:
             if self.page.tab != page.tab:
                 return False
@@ -208,12 +184,7 @@ _MS: Final = 1_000_000
 
 
 class BrowserHost:
-    """Plays a seat with the person at a desk.
-
-    Args:
-        desk: the place that pages take.
-        score: a sink, which needs every event of the match.
-    """
+    """Plays a seat with the person at a desk; the score is a sink, which needs every event of the match."""
 
     kind: HostKind = "remote"
 
@@ -257,7 +228,7 @@ class _PageChannel(ProtocolChannel):
     """The agent protocol with a page: turns go out as pictures and texts."""
 
     def __init__(self, page: Page, seat: HostSeat, score: Score) -> None:
-        super().__init__(_stream())
+        super().__init__(_NoStream())  # type: ignore[arg-type]  # this class overrides all that would use it
         self._page = page
         self._seat = seat
         self._score = score
@@ -284,11 +255,7 @@ class _PageChannel(ProtocolChannel):
         await self._page.send(png, text)
 
     async def receive(self) -> FromAgent:
-        """Return the next message of the page; that it is ready is known.
-
-        Raises:
-            AgentFault: the page is gone, or sent something that is not a message.
-        """
+        """Return the next message of the page; that it is ready is known."""
         if not self._is_ready:
             self._is_ready = True
             return Ready(wants=("act", "result"))
@@ -296,17 +263,14 @@ class _PageChannel(ProtocolChannel):
             data = await self._page.messages.receive()
         except trio.EndOfChannel:
             raise AgentFault("gone", "the page was closed") from None
-        return self._checked(data)
-
-    def receive_nowait(self) -> FromAgent | None:
-        """Return the next message if it is there; a person is never that quick."""
-        return None
-
-    def _checked(self, data: bytes) -> FromAgent:
         message = decode_from_agent(data, "json")
         if isinstance(message, Ready):
             raise AgentFault("garbage", "expected answer, got ready")
         return message
+
+    def receive_nowait(self) -> FromAgent | None:
+        """Return the next message if it is there; a person is never that quick."""
+        return None
 
     def _turn(self, ask: Ask, shown: Shown) -> dict[str, Any]:
         """Return the message for the page."""
@@ -334,10 +298,6 @@ class _PageChannel(ProtocolChannel):
             page.task = seat.task
             turn["controls"] = controls_of(seat.task, seat.number)
         return turn
-
-
-def _stream() -> MessageStream:
-    return _NoStream()  # type: ignore[return-value]  # the channel overrides all that would use it
 
 
 def _ms(ns: int | None) -> float | None:

@@ -36,8 +36,6 @@ from flagfall.viewer.play.host import MAX_TAB_CHARS, MOVED, OVER, TAKEN, Browser
 from flagfall.viewer.server.app import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
 
 
@@ -46,12 +44,7 @@ PERSON: Final = "human-browser"
 
 
 def play_plan(request: MatchRequest, name: str) -> TournamentPlan:
-    """Return the plan of one match.
-
-    Args:
-        request: the match; an agent that is no text is the person.
-        name: the name of what is played.
-    """
+    """Return the plan of one match, in which an agent that is no text is the person."""
     agents = tuple(
         PlannedAgent(name=player.label, spec=player.agent if isinstance(player.agent, str) else PERSON)
         for player in request.agents
@@ -80,11 +73,7 @@ def play_plan(request: MatchRequest, name: str) -> TournamentPlan:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that results can be written to a folder that need not exist.
-
-    Raises:
-        UsageError: it holds results already, or cannot be written.
-    """
+    """Check that results can be written to a folder that need not exist, and holds no results yet."""
     if folder.is_dir() and holds_tournament(folder):
         raise UsageError(f"--output {folder}: it holds results already; choose another folder")
     if folder.exists() and not folder.is_dir():
@@ -97,11 +86,7 @@ def check_folder(folder: Path) -> None:
 
 
 class PlayedFolder:
-    """A results folder while its match is played.
-
-    Attributes:
-        observer: a sink that must see every event.
-    """
+    """A results folder while its match is played; its observer is a sink that must see every event."""
 
     def __init__(self, plan: TournamentPlan, folder: Path) -> None:
         first = next(iter(plan.format.schedule(plan, {})))
@@ -134,11 +119,7 @@ class PlayedFolder:
         return self._folder / JOURNALS / self.journal.name
 
     def put(self, result: MatchResult) -> None:
-        """Store the result.
-
-        Raises:
-            HostFault: it cannot be written.
-        """
+        """Store the result."""
         relative = str(self.kept.relative_to(self._folder))
         record = self.observer.record(self.spec, 1, result, measure=self._plan.tasks[0].score, last=None)
         self._open.put(attrs.evolve(record, journal=relative))
@@ -152,34 +133,17 @@ REOPEN_SECONDS: Final = 2.0
 
 
 class PlaySession:
-    """A match with a person.
+    """A match with a person at a seat; `result` and `journal` are there after its end.
 
-    Args:
-        request: the match, with the agents of the other seats.
-        seat: the seat of the person.
-        name: the name of the person.
-        task: the name of what is played.
-        folder: the results folder, which the match makes.
-        sinks: further sinks of the match.
+    The request given has the agents of the other seats, and that of the session all; `task` names what is
+    played, and the match makes the folder.
 
     Raises:
         UsageError: an agent or a task cannot be made.
-
-    Attributes:
-        request: the match, with all agents.
-        desk: the place that pages take.
-        result: the result of the match; `None` until it is over.
-        journal: the journal of the match, after its end.
     """
 
     def __init__(
-        self,
-        request: MatchRequest,
-        seat: int,
-        name: str,
-        task: str,
-        folder: Path,
-        sinks: Sequence[Sink] = (),
+        self, request: MatchRequest, seat: int, name: str, task: str, folder: Path, sinks: Sequence[Sink] = ()
     ) -> None:
         others = request.agents
         self.desk: Desk = Desk()
@@ -220,7 +184,6 @@ class PlaySession:
 
         Args:
             stop: set to end the match, or the waiting, before its end.
-            say: prints a line for the user of this program.
 
         Raises:
             FlagfallError: the match could not be played or stored; what was recorded stays.
@@ -270,8 +233,6 @@ class PlaySession:
                 if patience.cancelled_caught:
                     return
 
-    # Messages.
-
     def _greeting(self) -> list[str]:
         """Return the messages for a page that has just got the place."""
         stage = "over" if self._over is not None else "playing" if self.desk.started.is_set() else "waiting"
@@ -281,7 +242,6 @@ class PlaySession:
     def _end(self, fault: FlagfallError | None) -> dict[str, Any]:
         """Return the message about the end of the match."""
         result = self.result
-        seats = [] if result is None else result.seats
         return {
             "type": "over",
             "reason": "void" if result is None else result.reason,
@@ -289,15 +249,10 @@ class PlaySession:
             "seats": [
                 {
                     "agent": seat.agent,
-                    "reward": seat.stats.reward,
-                    "turns": seat.stats.turns,
-                    "late": seat.stats.late,
-                    "illegal": seat.stats.illegal,
                     "disqualified": seat.disqualified,
-                    "think_ns": seat.stats.think_ns,
-                    "think_max_ns": seat.stats.think_max_ns,
+                    **{name: getattr(seat.stats, name) for name in _SHOWN_STATS},
                 }
-                for seat in seats
+                for seat in ([] if result is None else result.seats)
             ],
             "tasks": [
                 {"task": task.task, "played": task.played, "solved": task.solved, "failed": task.failed}
@@ -319,6 +274,8 @@ class PlaySession:
         finally:
             scheduler.close()
 
+
+_SHOWN_STATS: Final = ("reward", "turns", "late", "illegal", "think_ns", "think_max_ns")
 
 MAX_FAULT_CHARS: Final = 2_000
 """Longest description of a fault that is sent to the page."""
@@ -348,25 +305,15 @@ async def _first_of(*events: trio.Event) -> None:
             nursery.start_soon(wait, event)
 
 
-# The page of a match with a person, and its connection.
-#
 # The connection is a WebSocket. The guard of the server checks the host name, the token and the origin of
 # its request (`flagfall.viewer.server.access`); here a request without an origin is refused too, as every
 # browser sends one.
 
 
-def play_routes(about: Mapping[str, Any], desk: Desk) -> list[BaseRoute]:
-    """Return the routes of a match.
-
-    Args:
-        about: what the page shows before the match, as plain values.
-        desk: the person's place.
-    """
+def play_routes(about: dict[str, Any], desk: Desk) -> list[BaseRoute]:
+    """Return the routes of a match: the page, which shows plain values before it, and its connection."""
     page = served_page(
-        title=f"Play {about['task']}",
-        entry="play/main.js",
-        blocks={"play": dict(about)},
-        styles=("play/play.css",),
+        title=f"Play {about['task']}", entry="play/main.js", blocks={"play": about}, styles=("play/play.css",)
     )
 
     async def show(_request: Request) -> Response:

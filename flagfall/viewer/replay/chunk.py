@@ -37,20 +37,8 @@ MAX_DETAIL_CHARS: Final = 4_000
 """Longest text of an event, about a traceback of forty lines."""
 
 _COLUMNS: Final = (
-    "turn",
-    "seat",
-    "at_ns",
-    "spent_ns",
-    "credit_ns",
-    "verdict",
-    "soft_ns",
-    "hard_ns",
-    "bank_ns",
-    "reward",
-    "observation",
-    "action",
-    "refused",
-    "answers",
+    *("turn", "seat", "at_ns", "spent_ns", "credit_ns", "verdict", "soft_ns", "hard_ns", "bank_ns"),
+    *("reward", "observation", "action", "refused", "answers"),
 )
 
 _MAX_TAPE: Final = 2**31
@@ -58,12 +46,7 @@ _MAX_TAPE: Final = 2**31
 
 
 def chunk_of(index: Index, number: int) -> dict[str, Any]:
-    """Return a chunk.
-
-    Raises:
-        IndexError: there is no such chunk.
-        OSError: the journal cannot be read.
-    """
+    """Return a chunk; an `IndexError` if there is none of this number."""
     building = _Builder(index, number)
     for line in index.chunk_lines(number):
         try:
@@ -134,20 +117,13 @@ class _Builder:
         most = MAX_EVENTS if kind in {"disqualified", "over"} else MAX_COMMON_EVENTS
         if len(self._events) >= most:
             self._left_out += 1
-            return
-        self._append(at_ns, kind, seat, text, task)
+        else:
+            self._append(at_ns, kind, seat, text, task)
 
     def _append(self, at_ns: int, kind: str, seat: int | None, text: str, task: int | None) -> None:
-        self._events.append(
-            {
-                "at_ns": at_ns,
-                "turn": 0,
-                "kind": kind,
-                "seat": seat,
-                "text": shortened(text, MAX_DETAIL_CHARS),
-                "task": task,
-            }
-        )
+        text = shortened(text, MAX_DETAIL_CHARS)
+        event = {"at_ns": at_ns, "turn": 0, "kind": kind, "seat": seat, "text": text, "task": task}
+        self._events.append(event)
 
     def result(self) -> dict[str, Any]:
         turns = self._columns["turn"]
@@ -167,9 +143,6 @@ class _Builder:
 
 def _tape(value: Any) -> int | None:
     return value if type(value) is int and abs(value) < _MAX_TAPE else None
-
-
-# Sentences.
 
 
 def _ms(ns: int) -> str:

@@ -1,4 +1,4 @@
-"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`worker`).
+"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`main`).
 
 A journal may name files of this machine, such as a level, and its page may be passed on. So nothing is shown
 of a task before one of its observations agrees with the journal: no picture, no value, no word of a file.
@@ -51,10 +51,9 @@ class Execution:
 
     Args:
         rebuild: returns the task scheduler of its header.
-        watch: called with the next turn before each event.
+        watch: called with the next turn, which `turn` is, before each event.
 
     Attributes:
-        turn: the turn that comes next.
         ended: one line on why it cannot go on; empty while it can.
     """
 
@@ -114,28 +113,16 @@ class Execution:
         """End the tasks."""
         self._open.close()
 
-    # Going on.
-
     def can_draw(self, first: int) -> bool:
-        """Return whether `draw` can draw a part of the match without another execution.
-
-        Args:
-            first: the first turn of the part.
-        """
-        return self.turn <= first or self._goes_on(first)
-
-    def _goes_on(self, first: int) -> bool:
-        """Return whether a part is the newest one, which has grown with the match."""
-        return first == self._first
+        """Return whether `draw` can draw the part from this turn on without another execution."""
+        return self.turn <= first or first == self._first
 
     def draw(self, first: int, last: int) -> bytes:
-        """Go on to the end of a part of the match, and return its pictures, encoded.
+        """Go on to the end of a part of the match that `can_draw`; return its pictures, encoded.
 
-        Args:
-            first: its first turn; `can_draw` is true for it.
-            last: its last turn; not before that of the last call, if that had the same first turn.
+        The last turn is not before that of the last call, if that had the same first turn.
         """
-        if not self._goes_on(first):
+        if first != self._first:  # else it is the newest part, which has grown with the match
             self._first, self._encoder = first, FrameEncoder()
         encoder = self._encoder
         while not self.ended:
@@ -153,11 +140,7 @@ class Execution:
         return encoder.finish()
 
     def drawn_so_far(self, why: str) -> bytes:
-        """Return the pictures that `draw` has made so far, encoded, while it hangs in code of a task.
-
-        Args:
-            why: one line that explains it.
-        """
+        """Return the pictures that `draw` has made so far, encoded, while it hangs in code of a task."""
         self._encoder.why = self._encoder.why or why
         return self._encoder.finish()
 
@@ -273,13 +256,7 @@ _COMMAND: Final = struct.Struct("<qq")
 
 @attrs.frozen
 class Job:
-    """The match to draw.
-
-    Attributes:
-        rebuild: returns its task scheduler; a function that can be pickled.
-        patience_seconds: longest time for one turn.
-        families: from `flagfall.tasks.catalog.pickled_families`.
-    """
+    """The match to draw; `rebuild` can be pickled, and the patience is that for one turn."""
 
     path: Path
     rebuild: Rebuild
@@ -288,11 +265,7 @@ class Job:
 
 
 def pack(kind: bytes, payload: bytes) -> bytes:
-    """Return a message: a letter, the length, and the payload.
-
-    Args:
-        payload: any bytes.
-    """
+    """Return a message: a letter, the length, and the payload."""
     return _HEAD.pack(kind, len(payload)) + payload
 
 
@@ -307,22 +280,17 @@ def read_message(read: BinaryIO) -> tuple[bytes, bytes] | None:
 
 
 def command(first: int, last: int) -> bytes:
-    """Return the command to draw a part of the match.
-
-    Args:
-        first: its first turn.
-        last: its last turn.
-    """
+    """Return the command to draw a part of the match, from its first to its last turn."""
     return _COMMAND.pack(first, last)
 
 
+@attrs.define(eq=False)
 class _Reports:
     """Writes reports to the parent, from the thread of the execution and from its watch."""
 
-    def __init__(self, write: BinaryIO) -> None:
-        self._write = write
-        self._lock = threading.Lock()
-        self._due = 0.0
+    _write: BinaryIO
+    _lock: threading.Lock = attrs.Factory(threading.Lock)
+    _due: float = 0.0
 
     def send(self, kind: bytes, payload: bytes) -> None:
         with self._lock:

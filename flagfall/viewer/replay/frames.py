@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -79,24 +80,16 @@ class NotAPicture(ValueError):
 
 
 class FrameEncoder:
-    """Encoder of the pictures of one chunk, in the order of the match.
-
-    Attributes:
-        frames: the number of frames added.
-        why: one line where pictures are missing.
-        is_full: no more fit.
-    """
+    """Encoder of the pictures of one chunk, in the order of the match; `why` tells of missing ones."""
 
     def __init__(self) -> None:
         self.why: str = ""
         self.is_full: bool = False
         self._scenes: list[_Scene] = []
-        self._waiting: list[NDArray[np.uint8]] = []
         self._turns: list[int] = []
         self._which: list[str] = []
         self._scene_of: list[int] = []
         self._lengths: list[int] = []
-        self._data: list[bytes] = []
         self._texts: dict[str, int] = {}
         self._texts_chars = 0
         self._observations: dict[str, dict[str, str]] = {}
@@ -109,15 +102,7 @@ class FrameEncoder:
         return len(self._turns)
 
     def add(self, turn: int, which: Which, rendered: Any) -> None:
-        """Add a frame.
-
-        Args:
-            which: `before` its action, or at the `end` of the task.
-            rendered: what the task renders: uint8 (height, width, 3), or a text.
-
-        Raises:
-            NotAPicture: it is neither.
-        """
+        """Add what a task renders, uint8 (height, width, 3) or a text; all else is `NotAPicture`."""
         if isinstance(rendered, str):
             self._add_text(turn, which, rendered)
         else:
@@ -198,11 +183,7 @@ class FrameEncoder:
 
 
 def no_frames(why: str) -> bytes:
-    """Return a chunk without pictures.
-
-    Args:
-        why: one line that explains it.
-    """
+    """Return a chunk without pictures, with a line that explains it."""
     encoder = FrameEncoder()
     encoder.why = why
     return encoder.finish()
@@ -219,9 +200,8 @@ def _picture(rendered: Any) -> NDArray[np.uint8]:
         or 0 in shape
         or rendered.nbytes > MAX_SOURCE_BYTES
     ):
-        raise NotAPicture(
-            f"it renders an array {rendered.dtype} {shape}; a picture is uint8 (height, width, 3)"
-        )
+        wrong = f"{rendered.dtype} {shape}"
+        raise NotAPicture(f"it renders an array {wrong}; a picture is uint8 (height, width, 3)")
     if len(shape) == 2:  # noqa: PLR2004 - shades of grey
         return np.repeat(rendered[:, :, None], 3, axis=2)
     if shape[2] not in {3, 4}:
@@ -230,12 +210,7 @@ def _picture(rendered: Any) -> NDArray[np.uint8]:
 
 
 class _Scene:
-    """Pictures of one size.
-
-    Args:
-        picture: the first one.
-        scale: how much it was reduced.
-    """
+    """Pictures of one size, reduced by one scale."""
 
     def __init__(self, picture: NDArray[np.uint8], scale: int) -> None:
         self._height, self._width = picture.shape[:2]
@@ -262,30 +237,25 @@ class _Scene:
 
     def _choose(self) -> _Tiling:
         """Choose the width of the tiles, and take the pictures that waited for it."""
-        best: _Tiling | None = None
-        for size in TILE_SIZES:
-            tried = _Tiling(self._width, self._height, size)
-            for frame, picture, is_key in self._sample:
-                tried.add(frame, picture, is_key=is_key)
-            if best is None or tried.cost < best.cost:
-                best = tried
-        assert best is not None
+        best = min((self._tried(size) for size in TILE_SIZES), key=attrgetter("cost"))
         self._sample.clear()
         self._tiling = best
         return best
+
+    def _tried(self, size: int) -> _Tiling:
+        tried = _Tiling(self._width, self._height, size)
+        for frame, picture, is_key in self._sample:
+            tried.add(frame, picture, is_key=is_key)
+        return tried
 
     def _tiled(self) -> _Tiling:
         return self._tiling or self._choose()
 
     def head(self) -> dict[str, int]:
         tiling = self._tiled()
-        return {
-            "width": self._width,
-            "height": self._height,
-            "tile": tiling.size,
-            "tiles": tiling.count,
-            "scale": self._scale,
-        }
+        size, count = tiling.size, tiling.count
+        scene = {"width": self._width, "height": self._height}
+        return {**scene, "tile": size, "tiles": count, "scale": self._scale}
 
     def tiles(self) -> bytes:
         return self._tiled().tiles()
@@ -295,15 +265,7 @@ class _Scene:
 
 
 class _Tiling:
-    """Pictures of one size as numbers of tiles.
-
-    Args:
-        size: width and height of a tile.
-
-    Attributes:
-        encoded: the data of each frame.
-        cost: about the number of bytes before compression.
-    """
+    """Pictures of one size as numbers of square tiles; `cost` is about the bytes before compression."""
 
     def __init__(self, width: int, height: int, size: int) -> None:
         self.size = size

@@ -74,15 +74,7 @@ _decode: Any = event_decoder(_Turn, _Turns, Fell)
 
 
 class Index:
-    """The index of one journal file.
-
-    Attributes:
-        tally: the aggregates of what was read.
-        offset: the length of the text that was read.
-
-    Raises:
-        JournalError: the file cannot be read, or does not begin as a journal does.
-    """
+    """The index of one journal file; `offset` is the length of the text that was read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -128,8 +120,6 @@ class Index:
             raise JournalError(self.path, 1, None, f"this is not a journal: {what}")
         return line
 
-    # Reading.
-
     def advance(self) -> bool:
         """Read the next piece of the file; return false where there is no more at present."""
         if self._reading is None:
@@ -148,26 +138,18 @@ class Index:
     def refresh(self) -> bool:
         """Look at the file again: return false if it was replaced, so that a new index is needed.
 
-        If the file has grown, `advance` continues behind what was read.
-
-        Raises:
-            JournalError: the file is gone.
+        If the file has grown, `advance` continues behind what was read; if it is gone, `JournalError`.
         """
         if self._reading is not None:
             return True
         before, self._looked = self._looked, self._look()
         if self._looked == before:
             return True
-        if self._looked[:2] != before[:2] or self._looked[2] < before[2] or self._is_over:
-            return False
-        if is_compressed(self.path):
+        is_replaced = self._looked[:2] != before[:2] or self._looked[2] < before[2]
+        if is_replaced or self._sealed_to_end or self._problem or is_compressed(self.path):
             return False
         self._reading = self._read()
         return True
-
-    @property
-    def _is_over(self) -> bool:
-        return self._sealed_to_end or bool(self._problem)
 
     def _read(self) -> Iterator[None]:
         """Take lines up to the end of the file, with a pause after each `PIECE_BYTES`."""
@@ -207,7 +189,7 @@ class Index:
         self._line += 1
         self.offset += len(line)
         if is_turn:
-            self.tally.place(self.offset, self._line)
+            self.tally.turns_end = (self.offset, self._line)
         else:
             offset, after = self.tally.turns_end
             if self._line - after > MAX_LINES_BETWEEN or self.offset - offset > MAX_BYTES_BETWEEN:
@@ -237,13 +219,8 @@ class Index:
                 self._note_first(line)
                 verdict = "disqualified" if event.verdict == "fallen" else event.verdict
                 tally.take_turn(
-                    event.turn,
-                    event.seat,
-                    event.at_ns,
-                    event.reward,
-                    event.spent_ns,
-                    verdict,
-                    event.credit_ns,
+                    *(event.turn, event.seat, event.at_ns, event.reward),
+                    *(event.spent_ns, verdict, event.credit_ns),
                 )
             else:
                 tally.take_event(event)
@@ -267,8 +244,6 @@ class Index:
         self._problem = f"{self._problem}; {problem}" if self._problem else problem
         self._is_broken = True
 
-    # Results.
-
     def state(self) -> tuple[JournalState, str]:
         """Return the state of the journal, and one line that explains it."""
         if self._reading is not None:
@@ -284,11 +259,7 @@ class Index:
         return "truncated", "it ends without its last seal: its writer was killed, or has paused"
 
     def chunk_lines(self, number: int) -> Iterator[bytes]:
-        """Yield the lines of a chunk, without seals.
-
-        Args:
-            number: the number of one of `tally.chunks`.
-        """
+        """Yield the lines of one of `tally.chunks`, without seals."""
         chunks = self.tally.chunks
         end = chunks[number + 1].offset if number + 1 < len(chunks) else self.offset
         offset = chunks[number].offset

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import attrs
 import trio
 from starlette.responses import Response
 from starlette.routing import Route
@@ -21,12 +22,11 @@ from flagfall.viewer.server.app import path_inside
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
 
     from flagfall.viewer.replay.execution import Rebuild
-    from flagfall.viewer.replay.summary import SeatFacts
 
 
 MAX_PAGE_BYTES: Final = 24 * 1024 * 1024
@@ -44,45 +44,26 @@ def replay_page(
     trust: bool = False,
     rebuild: Rebuild | None = None,
     turns: tuple[int, int] | None = None,
-    facts: Sequence[SeatFacts] = (),
     watch: Callable[[int], None] = lambda _turn: None,
 ) -> bytes:
-    """Return the replay of a journal as one HTML file.
-
-    Args:
-        trust: modules that the journal names may be imported, to draw pictures.
-        rebuild: see `flagfall.viewer.replay.recorded_match.RecordedMatch`.
-        turns: the first and the last turn to show; by default all.
-        facts: facts of the seats that the journal does not hold.
-        watch: called with the turn reached.
+    """Return the replay of a journal as one HTML file; see `replay_blocks`.
 
     Raises:
         UsageError: the file is no journal, there are no such turns, or they need more than `MAX_PAGE_BYTES`.
     """
-    blocks = replay_blocks(path, trust=trust, rebuild=rebuild, turns=turns, facts=facts, watch=watch)
-    title = f"{_name(blocks['summary'])} - flagfall replay"
+    blocks: dict[str, Any] = replay_blocks(path, trust=trust, rebuild=rebuild, turns=turns, watch=watch)
+    title = f"{blocks['summary']['file']} - flagfall replay"
     return self_contained_page(title=title, entry=ENTRY, blocks=blocks, styles=STYLES)
 
 
-def _name(summary: Any) -> str:
-    return str(summary["file"])
-
-
 class PageFull(UsageError):
-    """A replay has more data than a page may hold.
-
-    Args:
-        first: the first turn that was asked for.
-        turn: the turn from which on there is no room.
-    """
+    """A replay from the turn `first` on has more data than a page may hold: no room from `turn` on."""
 
     def __init__(self, path: str | os.PathLike[str], first: int, turn: int) -> None:
         most = f"{MAX_PAGE_BYTES / 1024**2:,.0f} MB"
-        part = (
-            f"choose a part of it with --turns {first}:{turn - 1}"
-            if turn > first
-            else "show it with a server"
-        )
+        part = "show it with a server"
+        if turn > first:
+            part = f"choose a part of it with --turns {first}:{turn - 1}"
         super().__init__(f"{path}: the data of this page has more than {most} from turn {turn} on: {part}")
 
 
@@ -93,7 +74,6 @@ def replay_blocks(
     trust: bool = False,
     rebuild: Rebuild | None = None,
     turns: tuple[int, int] | None = None,
-    facts: Sequence[SeatFacts] = (),
     max_bytes: int = MAX_PAGE_BYTES,
     watch: Callable[[int], None] = lambda _turn: None,
 ) -> dict[str, Block]:
@@ -101,18 +81,16 @@ def replay_blocks(
 
     Args:
         prefix: beginning of the names of all blocks.
-        trust: modules that the journal names may be imported.
+        trust: modules that the journal names may be imported, to draw pictures.
         rebuild: see `flagfall.viewer.replay.recorded_match.RecordedMatch`.
         turns: the first and the last turn to show; by default all.
-        facts: facts of the seats that the journal does not hold.
         max_bytes: most data, compressed.
         watch: called with the turn reached.
 
     Raises:
-        UsageError: the file is no journal, or there are no such turns.
-        PageFull: they need more than `max_bytes`.
+        UsageError: the file is no journal, or there are no such turns; `PageFull`: they need more room.
     """
-    match = RecordedMatch(path, trust=trust, rebuild=rebuild, facts=facts, watch=watch)
+    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch)
     try:
         match.read_all()
         return _Blocks(match, prefix, max_bytes).collect(turns, watch)
@@ -120,20 +98,15 @@ def replay_blocks(
         match.close()
 
 
+@attrs.define(eq=False)
 class _Blocks:
-    """Collects the blocks of a page.
+    """Collects the blocks of a page."""
 
-    Args:
-        prefix: beginning of the names of the blocks.
-        max_bytes: most data.
-    """
-
-    def __init__(self, match: RecordedMatch, prefix: str, max_bytes: int) -> None:
-        self._match = match
-        self._prefix = prefix
-        self._max_bytes = max_bytes
-        self._blocks: dict[str, Block] = {}
-        self._bytes = 0
+    _match: RecordedMatch
+    _prefix: str
+    _max_bytes: int
+    _blocks: dict[str, Block] = attrs.Factory(dict)
+    _bytes: int = 0
 
     def collect(self, turns: tuple[int, int] | None, watch: Callable[[int], None]) -> dict[str, Block]:
         summary = self._match.summary()
@@ -187,49 +160,28 @@ _T = TypeVar("_T")
 
 
 class Replays:
-    """Journals that are shown, opened when they are asked for.
-
-    Args:
-        find: returns the path of a journal by its name in the address.
-        trust: modules that the journals name may be imported.
-        rebuild: see `flagfall.viewer.replay.recorded_match.RecordedMatch`.
-        facts: returns facts of the seats that a journal does not hold, by its name.
-    """
+    """Journals that are shown, opened when they are asked for by their names in the address."""
 
     def __init__(
-        self,
-        find: Callable[[str], Path],
-        *,
-        trust: bool = False,
-        rebuild: Rebuild | None = None,
-        facts: Callable[[str], Sequence[SeatFacts]] = lambda _name: (),
+        self, find: Callable[[str], Path], *, trust: bool = False, rebuild: Rebuild | None = None
     ) -> None:
         self._find = find
         self._make = partial(RecordedMatch, trust=trust, rebuild=rebuild)
-        self._facts = facts
         self._open: OrderedDict[str, RecordedMatch] = OrderedDict()
         self._lock = threading.Lock()
 
     @classmethod
     def of(cls, place: Path, **options: Any) -> Replays:
-        """Return the replays of one file, or of the files of a folder.
-
-        Args:
-            place: a journal, whatever its name in the address; or a folder with journals.
-        """
+        """Return the replays of one file, whatever its name in the address, or of the files of a folder."""
         return cls(partial(path_inside, place) if place.is_dir() else lambda _name: place, **options)
 
     def match(self, name: str) -> RecordedMatch:
-        """Return a match.
-
-        Raises:
-            UsageError: there is no such journal.
-        """
+        """Return a match; a `UsageError` if there is no such journal."""
         path = self._find(name)
         with self._lock:
             found = self._open.get(name)
             if found is None:
-                found = self._open[name] = self._make(path, facts=self._facts(name))
+                found = self._open[name] = self._make(path)
             self._open.move_to_end(name)
             if len(self._open) > MAX_OPEN:
                 self._open.popitem(last=False)[1].close()

@@ -28,11 +28,10 @@ from flagfall.viewer.replay.summary import json_bytes, summary_of, view_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from flagfall.events import MatchStarted
     from flagfall.viewer.replay.execution import Rebuild
-    from flagfall.viewer.replay.summary import SeatFacts
 
 
 MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
@@ -56,9 +55,7 @@ END_SECONDS: Final = 5.0
 """Longest time for a killed process to be gone."""
 
 
-def picture_facts(
-    header: MatchStarted, *, numbers: bool | None, trust: bool, config: bool = False
-) -> dict[str, Any]:
+def picture_facts(header: MatchStarted, *, numbers: bool | None, trust: bool, config: bool) -> dict[str, Any]:
     """Return the field `pictures` of a summary: whether the match can be executed here, and why not.
 
     Args:
@@ -84,17 +81,10 @@ class Pictures:
     """Pictures of the parts of one match.
 
     Calls block, and may come from several threads; one part is made at a time.
-
-    Args:
-        rebuild: returns the task scheduler of its header; a function that can be pickled.
-        watch: called with the turn reached while a part is made.
     """
 
     def __init__(
-        self,
-        path: Path,
-        rebuild: Rebuild,
-        watch: Callable[[int], None] = lambda _turn: None,
+        self, path: Path, rebuild: Rebuild, watch: Callable[[int], None] = lambda _turn: None
     ) -> None:
         self._path = path
         self._rebuild = rebuild
@@ -108,10 +98,6 @@ class Pictures:
 
     def part(self, first: int, last: int) -> bytes:
         """Return the pictures of some turns, see `flagfall.viewer.replay.frames`.
-
-        Args:
-            first: the first turn.
-            last: the last turn.
 
         Raises:
             UsageError: this object was closed, perhaps while the part was made.
@@ -149,9 +135,8 @@ class Pictures:
     def close(self) -> None:
         """End the process; a call that waits for it fails."""
         self._is_closed = True
-        worker = self._worker
-        if worker is not None:
-            worker.end()
+        if self._worker is not None:
+            self._worker.end()
 
 
 class _WorkerLost(Exception):
@@ -191,11 +176,7 @@ class _Worker:
             self._commands.flush()
 
     def draw(self, first: int, last: int, watch: Callable[[int], None]) -> bytes:
-        """Return a part of the match.
-
-        Raises:
-            _WorkerLost: the process has ended, or takes too long.
-        """
+        """Return a part of the match; a `_WorkerLost` if the process has ended, or takes too long."""
         self._send(command(first, last))
         until = time.monotonic() + MAX_SECONDS
         while True:
@@ -212,10 +193,8 @@ class _Worker:
             self._turn = int(payload)
             watch(self._turn)
             if time.monotonic() > until:
-                raise _WorkerLost(
-                    f"no pictures from turn {first} on: executing the match up to there takes more than"
-                    f" {MAX_SECONDS:g} s"
-                )
+                lost = f"no pictures from turn {first} on: executing the match up to there takes more than"
+                raise _WorkerLost(f"{lost} {MAX_SECONDS:g} s")
 
     def _next_message(self) -> tuple[bytes, bytes] | None:
         for _ in range(LOOKS):
@@ -236,7 +215,6 @@ class _Worker:
 FIRST_VIEW_SECONDS: Final = 0.4
 """Longest wait of a summary for the index; that of a long match comes before its index is complete."""
 
-
 PAUSE_SECONDS: Final = 0.000_5
 """Pause of the reading thread after each piece, in which a request can take the lock."""
 
@@ -250,7 +228,6 @@ class RecordedMatch:
         trust: modules that the journal names may be imported.
         rebuild: returns the task scheduler of the header, as for `flagfall.recording.verify`; a function that
             can be pickled. By default `flagfall.tasks.building.rebuild`.
-        facts: facts of the seats that the journal does not hold, in seat order.
         watch: called with the turn reached while pictures are made.
 
     Raises:
@@ -263,13 +240,11 @@ class RecordedMatch:
         *,
         trust: bool = False,
         rebuild: Rebuild | None = None,
-        facts: Sequence[SeatFacts] = (),
         watch: Callable[[int], None] = lambda _turn: None,
     ) -> None:
         self.path: Path = Path(path)
         self._trust = trust
         self._has_own_tasks = rebuild is not None
-        self._facts = facts
         self._rebuild: Rebuild = rebuild or partial(rebuild_tasks, trust=trust)
         self._watch = watch
         self._lock = threading.Lock()
@@ -285,8 +260,6 @@ class RecordedMatch:
         """End the process that makes pictures, and the reading of the file."""
         self._is_closed = True
         self._pictures.close()
-
-    # The index.
 
     def read_all(self) -> None:
         """Read the journal to its present end."""
@@ -320,25 +293,16 @@ class RecordedMatch:
                     return
             time.sleep(PAUSE_SECONDS)
 
-    # Data.
-
     def summary(self) -> dict[str, Any]:
         """Return the summary of what was read so far."""
         with self._lock:
-            return summary_of(self._index, self._picture_facts(), self._facts)
-
-    def _picture_facts(self) -> dict[str, Any]:
-        index = self._index
-        return picture_facts(
-            index.header, numbers=index.tally.numbers, trust=self._trust, config=self._has_own_tasks
-        )
+            index, config = self._index, self._has_own_tasks
+            numbers = index.tally.numbers
+            facts = picture_facts(index.header, numbers=numbers, trust=self._trust, config=config)
+            return summary_of(index, facts)
 
     def chunk(self, number: int) -> dict[str, Any]:
-        """Return a chunk.
-
-        Raises:
-            UsageError: there is no such chunk, or the file cannot be read.
-        """
+        """Return a chunk; a `UsageError` if there is none, or the file cannot be read."""
         self._require(number)
         try:
             return chunk_of(self._index, number)
@@ -346,14 +310,7 @@ class RecordedMatch:
             raise JournalError(self.path, 1, None, f"cannot be read: {error}") from error
 
     def frames(self, number: int, span: tuple[int, int] | None = None) -> bytes:
-        """Return the pictures of a chunk.
-
-        Args:
-            span: the first and the last turn that are wanted, within the chunk; by default all.
-
-        Raises:
-            UsageError: there is no such chunk.
-        """
+        """Return the pictures of a chunk, or of turns within it; a `UsageError` if there is none."""
         entry = self._require(number)
         first, last = (entry.first, entry.last) if span is None else span
         return self._pictures.part(first, last)

@@ -13,7 +13,7 @@ from flagfall.viewer.replay.tally import CHUNK_ROWS, MAX_SHARE, ChunkEntry, Seat
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from flagfall.events import MatchStarted
     from flagfall.viewer.replay.index import Index, JournalState
@@ -26,27 +26,9 @@ VERSION: Final = 1
 MAX_NAMED_TASKS: Final = 200
 """The most tasks that are named in the facts of the match."""
 
-MAX_STDERR_CHARS: Final = 16_000
-"""Longest standard error of a seat; results keep its end alone."""
-
-
-@attrs.frozen
-class SeatFacts:
-    """Facts of a seat that its journal does not hold, but the results of its match do.
-
-    Attributes:
-        stderr: the end of the agent's standard error.
-    """
-
-    stderr: str = ""
-
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON in UTF-8.
-
-    Args:
-        value: plain types, with finite numbers.
-    """
+    """Return plain types, with finite numbers, as JSON in UTF-8."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -63,14 +45,8 @@ def view_of(header: MatchStarted, *, numbers: bool | None) -> str:
     return "bytes" if numbers else "values"
 
 
-def summary_of(index: Index, pictures: Mapping[str, Any], facts: Sequence[SeatFacts] = ()) -> dict[str, Any]:
-    """Return the summary of a journal.
-
-    Args:
-        index: its index, as far as it was read.
-        pictures: the field `pictures`.
-        facts: further facts of the seats, in their order.
-    """
+def summary_of(index: Index, pictures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a journal, as far as its index has read it, with the field `pictures`."""
     tally = index.tally
     state, detail = index.state()
     limits = (
@@ -84,9 +60,7 @@ def summary_of(index: Index, pictures: Mapping[str, Any], facts: Sequence[SeatFa
         "state": state,
         "state_detail": shortened("; ".join(filter(None, problems)), MAX_TEXT_CHARS),
         "match": _match(tally.header, tally),
-        "seats": [
-            _seat(entry, facts[at] if at < len(facts) else None) for at, entry in enumerate(tally.seats)
-        ],
+        "seats": [_seat(entry) for entry in tally.seats],
         "turns": tally.turns,
         "chunk_turns": CHUNK_ROWS,
         "turn_span": [exact(tally.chunks[0].first), exact(last)],
@@ -122,37 +96,18 @@ def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
     }
 
 
-def _seat(entry: SeatEntry, facts: SeatFacts | None) -> dict[str, Any]:
+def _seat(entry: SeatEntry) -> dict[str, Any]:
+    names = ("host", "ready_ns", "turns", "late", "illegal", "dropped")
     out: dict[str, Any] | None = None
     if entry.disqualified is not None:
         turn, event = entry.disqualified
-        out = {
-            "turn": turn,
-            "at_ns": event.at_ns,
-            "reason": event.reason,
-            "detail": event.detail,
-        }
+        out = {"turn": turn, "at_ns": event.at_ns, "reason": event.reason, "detail": event.detail}
     return {
         "name": shortened(entry.name, MAX_NAME_CHARS),
-        "host": entry.host,
-        "ready_ns": entry.ready_ns,
-        "turns": entry.turns,
-        "late": entry.late,
-        "illegal": entry.illegal,
-        "dropped": entry.dropped,
+        **{name: getattr(entry, name) for name in names},
         "credit_ns": number(entry.credit_ns),
         "disqualified": out,
-        "stderr": "" if facts is None else _tail(facts.stderr),
     }
-
-
-def _tail(text: str) -> str:
-    """Return the end of a text, where a traceback names its error."""
-    if len(text) <= MAX_STDERR_CHARS:
-        return shortened(text, MAX_STDERR_CHARS)
-    return f"({len(text) - MAX_STDERR_CHARS:,} characters before)\n" + shortened(
-        text[-MAX_STDERR_CHARS:], MAX_STDERR_CHARS
-    )
 
 
 def _chunks(tally: Tally, state: JournalState) -> list[dict[str, Any]]:
@@ -172,7 +127,7 @@ def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
         "at_ns": [number(at_ns) for at_ns in chunk.at_ns],
         "reward": number(chunk.reward),
         "rewarded": chunk.rewarded,
-        **{name: counts.get(name, 0) for name in names},
+        **{name: counts[name] for name in names},
         "max_spent_ns": chunk.max_spent_ns,
         "max_share": [None if share is None else round(share, 4) for share in chunk.max_share],
     }
@@ -195,16 +150,8 @@ def _task(entry: TaskEntry) -> dict[str, Any]:
 
 
 def _over(tally: Tally) -> dict[str, Any] | None:
-    over = tally.over
-    if over is None:
-        return None
-    return {
-        "at_ns": over.at_ns,
-        "reason": over.reason,
-        "turns": over.turns,
-        "reward": over.reward,
-        "detail": over.detail,
-    }
+    names = ("at_ns", "reason", "turns", "reward", "detail")
+    return None if tally.over is None else {name: getattr(tally.over, name) for name in names}
 
 
 _EVENTS_OF: Final = {
@@ -219,12 +166,7 @@ _LATE: Final = ("late", "overrun")
 
 
 def trim_summary(summary: dict[str, Any], chunks: range, span: tuple[int, int]) -> dict[str, Any]:
-    """Return the summary of a part of a match; `trim_chunk` completes its chunks.
-
-    Args:
-        chunks: the numbers of the chunks that are kept.
-        span: the first and the last turn that are kept.
-    """
+    """Return the summary of a part of a match: some chunks, and the turns of a span; see `trim_chunk`."""
     first, last = span
     note = f"only turns {first:,} to {last:,} are part of this page"
     detail = summary["state_detail"]
@@ -241,11 +183,7 @@ def trim_summary(summary: dict[str, Any], chunks: range, span: tuple[int, int]) 
 
 
 def trim_chunk(chunk: dict[str, Any], entry: dict[str, Any], span: tuple[int, int]) -> dict[str, Any]:
-    """Return a chunk without the turns outside of a span, and correct its entry in the summary.
-
-    Args:
-        span: the first and the last turn that are kept.
-    """
+    """Return a chunk without the turns outside of a span, and correct its entry in the summary."""
     first, last = span
     turns = chunk["turn"]
     rows = [row for row, turn in enumerate(turns) if first <= turn <= last]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -51,9 +52,6 @@ class ChunkEntry:
 
     Attributes:
         offset: where it begins in the text of the journal, in bytes.
-        line: the number of its first line.
-        first: its first turn.
-        last: its last turn.
         rows: the number of its records of turns: one for each turn and seat.
         at_ns: the times of the first and the last row.
         counts: `late`, `illegal`, `disqualified`, `tasks`, `stalls` and `dropped`.
@@ -74,7 +72,7 @@ class ChunkEntry:
     at_ns: tuple[int, int] = (0, 0)
     reward: float = 0.0
     rewarded: int = 0
-    counts: dict[str, int] = attrs.Factory(dict)
+    counts: Counter[str] = attrs.Factory(Counter)
 
 
 @attrs.define(eq=False)
@@ -111,15 +109,14 @@ class Damage(Exception):
 class Tally:
     """Aggregates of all lines so far.
 
-    Args:
-        header: the first line.
-
     Attributes:
         chunks: the chunks; at least one.
         tasks: the first `MAX_TASKS` tasks.
         seats: the first `MAX_SEATS` seats.
         turns: the number of turns with a record.
         numbers: the first turn showed a whole number, and one or none was played; `None` before it.
+        turns_end: the end of the newest turn in the text, in bytes, and the number of the line that follows.
+        pending: counts of events since the newest turn; they belong to the chunk of the turn that follows.
     """
 
     def __init__(self, header: MatchStarted) -> None:
@@ -131,18 +128,14 @@ class Tally:
         self.over: MatchEnded | None = None
         self.numbers: bool | None = None
         self.limits: LimitsOfTurns = LimitsOfTurns(header)
-        # Where the next chunk would begin: behind the newest record of a turn.
-        self._next = (0, 1)
+        self.turns_end: tuple[int, int] = (0, 1)
         self._last_turn = self._last_seat = -1
-        # Counts of events since the newest turn; they belong to the chunk of the turn that follows.
-        self.pending: dict[str, int] = {}
+        self.pending: Counter[str] = Counter()
         self.chunks: list[ChunkEntry] = [self._new_chunk(0)]
 
     def _new_chunk(self, turn: int) -> ChunkEntry:
         seats = len(self.seats)
-        return ChunkEntry(*self._next, self.limits.copy(), turn, [0] * seats, [None] * seats)
-
-    # Turns.
+        return ChunkEntry(*self.turns_end, self.limits.copy(), turn, [0] * seats, [None] * seats)
 
     def take_turns(
         self, first: int, at_ns: Sequence[int], rewards: Sequence[Any], spent_ns: Sequence[int]
@@ -177,11 +170,7 @@ class Tally:
     def take_turn(
         self, turn: int, seat: int, at_ns: int, reward: Any, spent_ns: int, verdict: str, credit_ns: int
     ) -> None:
-        """Take the turn of one seat.
-
-        Raises:
-            Damage: there is no such seat, or the turn does not follow the earlier ones, seat by seat.
-        """
+        """Take the turn of one seat; `Damage` if there is no such seat, or a later turn is known."""
         if not 0 <= seat < len(self.header.agents):
             raise Damage(f"seat {seat} of {len(self.header.agents)}")
         is_next = turn != self._last_turn
@@ -200,7 +189,7 @@ class Tally:
         chunk.rewarded += any(reward.values()) if isinstance(reward, dict) else bool(reward)
         name = _COUNTED.get(verdict)
         if name is not None:
-            chunk.counts[name] = chunk.counts.get(name, 0) + 1
+            chunk.counts[name] += 1
         if seat < len(self.seats):
             entry = self.seats[seat]
             entry.turns += 1
@@ -215,15 +204,15 @@ class Tally:
         if turn < self._last_turn or turn < 0:
             raise Damage(f"turn {turn} follows turn {self._last_turn}")
         chunk = self.chunks[-1]
-        is_full = chunk.rows >= CHUNK_ROWS or self._next[0] - chunk.offset >= CHUNK_BYTES
+        is_full = chunk.rows >= CHUNK_ROWS or self.turns_end[0] - chunk.offset >= CHUNK_BYTES
         if is_full and turn != self._last_turn and chunk.rows:
             chunk = self._new_chunk(turn)
             self.chunks.append(chunk)
         elif not chunk.rows:
             chunk.first = turn
-        for name, count in self.pending.items():
-            chunk.counts[name] = chunk.counts.get(name, 0) + count
-        self.pending.clear()
+        if self.pending:
+            chunk.counts.update(self.pending)
+            self.pending.clear()
         return chunk
 
     def _note_spent(self, chunk: ChunkEntry, seat: int, longest_ns: int, spent_ns: Sequence[int]) -> None:
@@ -241,38 +230,15 @@ class Tally:
             share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns > 0 else MAX_SHARE * (spent_ns > 0)
             chunk.max_share[seat] = max(chunk.max_share[seat] or 0.0, share)
 
-    @property
-    def turns_end(self) -> tuple[int, int]:
-        """The end of the newest turn in the text, in bytes, and the number of the line that follows."""
-        return self._next
-
-    def place(self, offset: int, line: int) -> None:
-        """Set where the text goes on behind the turn that was taken last.
-
-        Args:
-            offset: in bytes.
-            line: the number of the next line.
-        """
-        self._next = (offset, line)
-
-    # Other events.
-
-    def _count(self, name: str) -> None:
-        self.pending[name] = self.pending.get(name, 0) + 1
-
     def take_event(self, event: Any) -> None:
-        """Take an event that is no turn.
-
-        Raises:
-            Damage: it names a seat that does not exist.
-        """
+        """Take an event that is no turn; `Damage` if it names a seat that does not exist."""
         if isinstance(event, MatchStarted):
             raise Damage("a second beginning of the match")
         seat = getattr(event, "seat", None)
         if seat is not None and not 0 <= seat < len(self.header.agents):
             raise Damage(f"seat {seat} of {len(self.header.agents)}")
         if isinstance(event, TaskStarted):
-            self._count("tasks")
+            self.pending["tasks"] += 1
             self.started += 1
             if len(self.tasks) < MAX_TASKS:
                 name = shortened(event.task, MAX_NAME_CHARS)
@@ -286,7 +252,7 @@ class Tally:
             detail = shortened(event.detail, MAX_DETAIL_CHARS)
             self.over = replace(event, detail=detail, reward=reward_of(event.reward))
         elif isinstance(event, StallSeen):
-            self._count("stalls")
+            self.pending["stalls"] += 1
         elif seat is not None and seat < len(self.seats):
             self._take_of_seat(seat, event)
 
@@ -296,11 +262,11 @@ class Tally:
             entry.host, entry.ready_ns = shortened(event.host, MAX_NAME_CHARS), event.spent_ns
             self.limits.take_start(event)
         elif isinstance(event, SeatDisqualified):
-            self._count("disqualified")
+            self.pending["disqualified"] += 1
             if entry.disqualified is None:
                 reason = shortened(event.reason, MAX_NAME_CHARS)
                 detail = shortened(event.detail, MAX_DETAIL_CHARS)
                 entry.disqualified = (self._last_turn + 1, replace(event, reason=reason, detail=detail))
         elif isinstance(event, ReplyDropped):
-            self._count("dropped")
+            self.pending["dropped"] += 1
             entry.dropped += 1

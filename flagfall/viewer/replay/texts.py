@@ -40,9 +40,7 @@ _MAX_DIGITS: Final = 4_000
 def shortened(text: str, most: int = MAX_TEXT_CHARS) -> str:
     """Return a text of bounded length, with the length of the whole in bytes if it was longer.
 
-    Args:
-        text: any text; lone surrogates become escapes, since UTF-8 cannot encode them.
-        most: the most characters that are kept.
+    Lone surrogates become escapes, since UTF-8 cannot encode them.
     """
     if len(text) <= most:
         return writable(text)
@@ -59,13 +57,9 @@ def exact(number: int) -> int | str:
 
 
 def text_of(value: Any, most: int = MAX_TEXT_CHARS) -> str:
-    """Return the text that stands for an observation or an action.
+    """Return the text that stands for an observation or an action, as a journal has it.
 
     A text stands for itself, anything else for its JSON; long arrays and digests are described.
-
-    Args:
-        value: a decoded value of a journal.
-        most: the most characters.
     """
     if type(value) is int:
         return shortened(str(exact(value)), most)
@@ -90,21 +84,13 @@ def _beginning(text: bytes, most: int) -> str:
 
 
 class _Plain:
-    """Converts one value into plain types, without most of what is beyond the longest text.
-
-    Args:
-        most: the most characters of a text, and the most parts of the value.
-    """
+    """Converts one value into plain types, without most of what is beyond the longest text."""
 
     def __init__(self, most: int) -> None:
         self._most = self._left = most
 
     def of(self, value: Any, depth: int) -> Any:  # noqa: PLR0911 - a row for each type
-        """Return a value in plain types; `…` for what is too deep or too much.
-
-        Args:
-            depth: the number of values that it is part of.
-        """
+        """Return a value in plain types; `…` for what is too deep or too much."""
         self._left -= 1
         if self._left < 0 or depth >= _MAX_DEPTH:
             return "…"
@@ -128,9 +114,6 @@ class _Plain:
         return _beginning(encode(value), self._most)
 
 
-# Numbers.
-
-
 def number(value: Any) -> float | int:
     """Return a number as every reader of JSON can take it: finite, and not too long."""
     if isinstance(value, int) and abs(value) <= _MAX_NS:
@@ -145,11 +128,7 @@ def number(value: Any) -> float | int:
 
 
 def reward_of(reward: Any) -> Any:
-    """Return a reward, or the rewards of some players by name.
-
-    Args:
-        reward: a number, or a mapping from player to number.
-    """
+    """Return a reward, or the rewards of some players by name."""
     if not isinstance(reward, dict):
         return number(reward)
     return {

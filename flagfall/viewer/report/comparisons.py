@@ -27,11 +27,7 @@ MAX_WORK: Final = 2e10
 
 
 def cross_table(source: ReportSource) -> dict[str, Any]:
-    """Return the duels of each two agents.
-
-    Returns:
-        `pairs`: places of two agents in the standings, points of the first, and duels.
-    """
+    """Return the duels of each two agents: their places in the standings, points of the first, and duels."""
     duels, size = source.duels, len(source.results.columns.agents)
     rank = _ranks(source)
     first, second = rank[duels.first], rank[duels.second]
@@ -122,11 +118,7 @@ class _Course:
         self._values = np.full((3, agents, points), np.nan)
 
     def put(self, agent: int, point: int, value: float, low: float | None, high: float | None) -> None:
-        self._values[:, agent, point] = (
-            value,
-            np.nan if low is None else low,
-            np.nan if high is None else high,
-        )
+        self._values[:, agent, point] = np.array((value, low, high), dtype=float)  # None becomes NaN
 
     def series(self, places: int) -> list[Mapping[str, Any]]:
         """Return the values of each agent that has any, with some decimal places."""
@@ -224,19 +216,16 @@ def _series(several: Sequence[Sequence[Episode]], measure: str, width: int) -> d
     bins = -(-max(map(len, several)) // width)
     table = np.full((len(several), bins), np.nan)
     for row, episodes in enumerate(several):
-        values = np.array(
-            [float(one.result is True) if measure == "solved" else one.reward for one in episodes]
-        )
+        found = [one.result is True if measure == "solved" else one.reward for one in episodes]
+        values = np.array(found, dtype=float)
         starts = np.arange(0, len(values), width)
         table[row, : len(starts)] = np.add.reduceat(values, starts) / np.diff([*starts, len(values)])
     counts = (~np.isnan(table)).sum(axis=0)
     table = table[:, 2 * counts >= len(several)]
-    few = len(several) <= FEW
-    low, high = (
-        (np.nanmin(table, axis=0), np.nanmax(table, axis=0))
-        if few
-        else np.nanquantile(table, _MIDDLE, axis=0)
-    )
+    if len(several) <= FEW:
+        low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+    else:
+        low, high = np.nanquantile(table, _MIDDLE, axis=0)
     return {
         "repeats": len(several),
         "mean": _rounded(np.nanmean(table, axis=0)),
@@ -339,10 +328,9 @@ def disqualifications(source: ReportSource) -> dict[str, Any]:
 def _detail(source: ReportSource, agent: str, record: MatchRecord) -> SeatDisqualified | None:
     """Return the event of the disqualification, from the journal."""
     digest = source.journals.read(record)
-    if digest is None:
-        return None
-    seats = [number for number, seat in enumerate(record.seats) if seat.agent == agent and seat.fell]
-    return next((digest.disqualifications[seat] for seat in seats if seat in digest.disqualifications), None)
+    disqualified = {} if digest is None else digest.disqualifications
+    seats = (number for number, seat in enumerate(record.seats) if seat.agent == agent and seat.fell)
+    return next((disqualified[seat] for seat in seats if seat in disqualified), None)
 
 
 def _bounded(text: str) -> str:

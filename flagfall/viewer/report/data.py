@@ -58,11 +58,7 @@ _REASONS: Final = (
 
 @attrs.frozen
 class Chosen:
-    """A match that is worth seeing.
-
-    Attributes:
-        why: the reason, in a few words.
-    """
+    """A match that is worth seeing, and why, in a few words."""
 
     record: MatchRecord
     why: str
@@ -70,11 +66,7 @@ class Chosen:
 
 
 def choose(source: ReportSource, number: int) -> list[Chosen]:
-    """Return matches that are worth seeing, by one reason after the other, each match once.
-
-    Args:
-        number: most matches.
-    """
+    """Return matches that are worth seeing, by one reason after the other, each match once."""
     if not number:
         return []
     queues = [
@@ -109,22 +101,13 @@ def _prefer_new_tasks(
 
 
 def latest_matches(source: ReportSource, target: Path | None) -> dict[str, Any]:
-    """Return the matches that were stored last, with links to their journals.
-
-    Args:
-        target: folder of the report, from which links lead to journals; `None` for no links.
-    """
+    """Return the matches that were stored last, with links to their journals from `target`, if any."""
     records = recent(source.store, MAX_MATCHES)
     return {"rows": match_rows(source, records, target), "of": source.counts.played}
 
 
 def match_rows(source: ReportSource, records: list[MatchRecord], target: Path | None) -> list[dict[str, Any]]:
-    """Return records as plain data.
-
-    Args:
-        records: matches that count.
-        target: see `latest_matches`.
-    """
+    """Return matches that count as plain data; see `latest_matches`."""
     specs = spec_of(source.plan, source.results.records, (record.id for record in records))
     tasks = {task.name: place for place, task in enumerate(source.plan.tasks)}
     rank = {name: place for place, name in enumerate(source.ranked)}
@@ -177,9 +160,7 @@ MAX_TURNS: Final = 5000
 
 
 def embed_replays(
-    chosen: Sequence[Chosen],
-    warn: Callable[[str], None],
-    watch: Callable[[int], None] = lambda _turns: None,
+    chosen: Sequence[Chosen], warn: Callable[[str], None], watch: Callable[[int], None] = lambda _turns: None
 ) -> tuple[list[Chosen], dict[str, Block]]:
     """Return the matches whose replays fit into a page, and the blocks of these replays.
 
@@ -288,12 +269,7 @@ STYLES: Final = ("replay/replay.css", "report/report.css")
 
 
 def report_page(data: Mapping[str, Any], replays: Mapping[str, Block] | None = None) -> bytes:
-    """Return the page that shows a report.
-
-    Args:
-        data: from `flagfall.viewer.report.data.report_data`.
-        replays: blocks of the embedded replays.
-    """
+    """Return the page that shows a report, with the blocks of the embedded replays."""
     blocks: dict[str, Block] = {"report": data, **(replays or {})}
     return self_contained_page(
         title=f"{data['title']} - tournament report", entry=ENTRY, blocks=blocks, styles=STYLES

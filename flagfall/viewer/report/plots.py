@@ -49,11 +49,7 @@ _STYLE: Final[Any] = {
 
 
 def check_plots() -> None:
-    """Check that plots can be drawn.
-
-    Raises:
-        UsageError: matplotlib is not installed.
-    """
+    """Raise `UsageError` if matplotlib is not installed, so that plots cannot be drawn."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
     except ImportError:
@@ -62,14 +58,7 @@ def check_plots() -> None:
 
 
 def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list[Path]:
-    """Write the plots of a report.
-
-    Args:
-        data: from `flagfall.viewer.report.data.report_data`.
-        folder: their folder, which is made if it is missing.
-
-    Returns:
-        The files, one for each plot that has data.
+    """Write the plots of a report to a folder, which is made if it is missing; return the files.
 
     Raises:
         UsageError: matplotlib is not installed.
@@ -111,11 +100,8 @@ def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
     drawn = next(column for column in data["columns"] if column["key"] == data["drawn"])
     rated = [(place, row[drawn["key"]]) for place, row in enumerate(rows) if row[drawn["key"]]]
     if rated:
-        yield (
-            "standings",
-            _height(len(rated)),
-            lambda axes: _draw_intervals(axes, rated, names, drawn["label"]),
-        )
+        height, label = _height(len(rated)), drawn["label"]
+        yield "standings", height, lambda axes: _draw_intervals(axes, rated, names, label)
     if data["cross"]["pairs"]:
         size = min(MAX_AGENTS, len(names))
         yield "cross-table", 1.2 + 0.32 * size, lambda axes: _draw_cross(axes, data, names, size)
@@ -123,7 +109,8 @@ def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
         yield "rating", 3.6, lambda axes: _draw_course(axes, data["ratings"], names)
     for curve in data["curves"]["tasks"][:MAX_CURVES]:
         task = data["tasks"][curve["task"]]["name"]
-        yield f"learning-{curve['task'] + 1}-{_file_name(task)}", 3.2, _curve_drawing(curve, task, names)
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", task).strip("-")[:40] or "task"
+        yield f"learning-{curve['task'] + 1}-{plain}", 3.2, _curve_drawing(curve, task, names)
     times = data["times"]["agents"][:MAX_AGENTS]
     if times:
         yield "think-time", _height(len(times)), lambda axes: _draw_times(axes, data["times"], times, names)
@@ -135,10 +122,6 @@ def _height(rows: int) -> float:
 
 def _name(name: str) -> str:
     return one_line(name, _NAME_CHARS)
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] or "task"
 
 
 def _colour(agent: int) -> str:

@@ -26,11 +26,6 @@ from flagfall.tournament.standings import Standings, StoredResults, stored_resul
 from flagfall.tournament.stats.duels import Duels, duels_of
 from flagfall.tournament.store import Store, StoredPlan
 
-# The parts of journals that a report shows: ends of tasks and disqualifications, without the turns.
-#
-# A journal may have been changed or come from others: a path never leads out of the folder, the number of
-# bytes that are unpacked is bounded, and a damaged journal counts up to its damage.
-
 MAX_JOURNAL_BYTES: Final = 64_000_000
 """Bytes of one journal, unpacked, that a report reads: 0.2 s."""
 
@@ -45,11 +40,7 @@ _WANTED: Final = tuple(f'{{"event":"{name}",'.encode() for name in ("match", "en
 
 @attrs.frozen
 class Episode:
-    """End of one task.
-
-    Attributes:
-        result: solved, failed, or neither.
-    """
+    """End of one task, which was solved, failed, or neither."""
 
     result: bool | None
     reward: float
@@ -75,8 +66,7 @@ class JournalDigest:
 def journal_path(folder: Path, record: MatchRecord) -> Path | None:
     """Return the journal of a match if it is a file in the journals of the tournament's folder.
 
-    Args:
-        record: a stored record, whose path may be damaged.
+    The path in a stored record may be damaged.
     """
     if record.journal is None:
         return None
@@ -92,18 +82,19 @@ def journal_path(folder: Path, record: MatchRecord) -> Path | None:
         return None
 
 
+@attrs.define(eq=False)
 class JournalReader:
-    """Reader of several journals, which share a bound.
+    """Reader of the parts of journals that a report shows: ends of tasks and disqualifications.
 
-    Attributes:
-        unread: journals that are missing, damaged or too large; of the last two the beginning was read.
+    A journal may have been changed or come from others: a path never leads out of the folder, the number of
+    bytes that are unpacked is bounded, and a damaged journal counts up to its damage. `unread` counts the
+    journals that are missing, damaged or too large; of the last two the beginning was read.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.unread: int = 0
-        self._folder = folder
-        self._left = MAX_ALL_BYTES
-        self._kept: dict[Path, JournalDigest] = {}
+    _folder: Path
+    unread: int = 0
+    _left: int = attrs.Factory(lambda: MAX_ALL_BYTES)
+    _kept: dict[Path, JournalDigest] = attrs.Factory(dict)
 
     def read(self, record: MatchRecord) -> JournalDigest | None:
         """Return the digest of a match's journal; `None` if it has none or the bound is reached."""
@@ -160,8 +151,7 @@ class ReportSource:
     Attributes:
         plan: the plan for display; nothing that it names is there.
         results: the matches that count.
-        counts: numbers of stored matches.
-        state: `over`, `running`, or `interrupted` where matches are left and no run plays them.
+        state: `interrupted` where matches are left and no run plays them.
     """
 
     folder: Path
@@ -187,10 +177,7 @@ class ReportSource:
 
 @contextmanager
 def open_source(folder: Path) -> Iterator[ReportSource]:
-    """Open a results folder.
-
-    Args:
-        folder: the folder of a tournament, which may be running.
+    """Open a results folder, whose tournament may be running.
 
     Raises:
         UsageError: it holds no tournament, it is damaged, or none of its matches has begun.
@@ -205,11 +192,6 @@ def open_source(folder: Path) -> Iterator[ReportSource]:
             raise UsageError(f"{folder}: {error}") from error
         running = is_held(folder)
         results = stored_results(store, plan)
-        state: Literal["over", "running", "interrupted"] = "interrupted"
-        if results.over:
-            state = "over"
-        elif running:
-            state = "running"
         yield ReportSource(
             folder=folder,
             store=store,
@@ -218,7 +200,7 @@ def open_source(folder: Path) -> Iterator[ReportSource]:
             results=results,
             standings=results.standings(plan),
             counts=count_matches(store),
-            state=state,
+            state="over" if results.over else "running" if running else "interrupted",
             journals=JournalReader(folder),
         )
 
@@ -231,9 +213,8 @@ def state_line(source: ReportSource) -> str:
     if source.state == "over":
         return ""
     played = f"{source.counts.played:,} of {_total(source)} matches are played"
-    if source.state == "running":
-        return f"This tournament is running: {played}. Everything here is the state so far."
-    return f"This tournament was interrupted: {played}. Everything here is the state so far."
+    verb = "is running" if source.state == "running" else "was interrupted"
+    return f"This tournament {verb}: {played}. Everything here is the state so far."
 
 
 def facts_of(source: ReportSource) -> list[list[str]]:

@@ -88,11 +88,7 @@ class Bind:
         return is_loopback(self.address)
 
     def tls_context(self) -> SSLContext | None:
-        """Return the TLS settings; `None` for plain HTTP.
-
-        Raises:
-            UsageError: the certificate cannot be used.
-        """
+        """Return the TLS settings; `None` for plain HTTP. An unusable certificate is a `UsageError`."""
         if self.certificate is None:
             return None
         context = JoinPolicy(certificate=self.certificate, key=self.key).context()
@@ -100,11 +96,7 @@ class Bind:
         return context
 
     async def open_listeners(self) -> list[trio.SocketListener]:
-        """Bind the port.
-
-        Raises:
-            UsageError: it cannot be bound.
-        """
+        """Bind the port; a `UsageError` if that cannot be done."""
         host: str | None = self.address
         if self.address == "*":
             host = None if self.port else _ALL_IPV4  # a free port of IPv4 may be taken for IPv6
@@ -118,11 +110,7 @@ class Bind:
             ) from error
 
     def url(self, port: int) -> str:
-        """Return the address of the first page, without the token.
-
-        Args:
-            port: the port that was bound.
-        """
+        """Return the address of the first page at the port that was bound, without the token."""
         scheme = "http" if self.certificate is None else "https"
         host = LOOPBACK if self.address == "*" else self.address
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
@@ -135,19 +123,16 @@ _ALWAYS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-_UNLESS_SET: Final = {
-    "Content-Security-Policy": content_security_policy(),
-    "Cache-Control": "no-store",
-}
+_UNLESS_SET: Final = {"Content-Security-Policy": content_security_policy(), "Cache-Control": "no-store"}
 
 _STARTS: Final = frozenset({"http.response.start", "websocket.http.response.start"})
 
 
+@attrs.frozen
 class PageHeaders:
     """Middleware that adds the headers to each response."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    _app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -199,11 +184,7 @@ class Access:
         return cls(bind.token, hosts, secure=bind.certificate is not None)
 
     def refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that is not for the pages; `None` for one that is.
-
-        Args:
-            scope: the request, of HTTP or WebSocket.
-        """
+        """Return the answer to a request, of HTTP or WebSocket, that is not for the pages; else `None`."""
         headers = Headers(scope=scope)
         return (
             _check_size(scope)
@@ -218,9 +199,8 @@ class Access:
         if len(hosts) != 1 or not hosts[0]:
             return _refused(400, "one Host header is needed")
         if self.hosts is not None and _host_name(hosts[0]) not in self.hosts:
-            return _refused(
-                403, "this host name is not served here: open the address that flagfall has printed"
-            )
+            line = "this host name is not served here: open the address that flagfall has printed"
+            return _refused(403, line)
         return None
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
@@ -246,7 +226,7 @@ class Access:
 
     def _cookie_name(self, headers: Headers) -> str:
         """Return the cookie's name: browsers send cookies to every port of a host, so it names the port."""
-        port = urlsplit(f"//{headers['host']}").port if _port_is_valid(headers["host"]) else None
+        port = _port_of(headers["host"])
         return f"{'__Host-' if self.secure else ''}flagfall-{port or 'default'}"
 
     def _cookie_value(self) -> str:
@@ -274,12 +254,12 @@ class Access:
         return response
 
 
+@attrs.frozen
 class Guard:
     """Middleware that answers the requests that `Access` refuses."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
-        self._access = access
+    _app: ASGIApp
+    _access: Access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -308,14 +288,12 @@ def _check_origin(headers: Headers) -> Response | None:
     Links from elsewhere may be followed: then a browser shows the page instead of the one with the link.
     """
     origin = headers.get("origin")
-    if origin is not None:
-        if _host_of(origin) == headers["host"].lower():
-            return None
-        return _refused(403, "a page of another origin may not use these pages")
-    elsewhere = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}
-    if elsewhere and headers.get("sec-fetch-mode") != "navigate":
-        return _refused(403, "a page of another origin may not use these pages")
-    return None
+    if origin is None:
+        is_elsewhere = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}
+        refused = is_elsewhere and headers.get("sec-fetch-mode") != "navigate"
+    else:
+        refused = _host_of(origin) != headers["host"].lower()
+    return _refused(403, "a page of another origin may not use these pages") if refused else None
 
 
 def _host_of(origin: str) -> str | None:
@@ -351,11 +329,11 @@ def _host_name(host: str) -> str:
     return name.removeprefix("[").removesuffix("]")
 
 
-def _port_is_valid(host: str) -> bool:
+def _port_of(host: str) -> int | None:
     try:
-        return urlsplit(f"//{host}").port is not None
+        return urlsplit(f"//{host}").port
     except ValueError:
-        return False
+        return None
 
 
 def _cookies(headers: Headers, name: str) -> Iterator[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import msgspec
 import trio
 from starlette.applications import Starlette
@@ -42,14 +43,14 @@ def path_inside(folder: Path, name: str) -> Path:
     The folder may be a symbolic link itself; nothing below it may be one.
 
     Args:
-        folder: the folder that is served.
         name: the file's name, or its path below the folder with `/` between the parts.
 
     Raises:
         UsageError: there is no such file, or it would be elsewhere.
     """
     parts = name.split("/")
-    if len(parts) > MAX_DEPTH or any(part in {"", ".", ".."} or not _is_plain(part) for part in parts):
+    is_plain = all(part.isprintable() and "\\" not in part and part not in {"", ".", ".."} for part in parts)
+    if len(parts) > MAX_DEPTH or not is_plain:
         raise UsageError("this name leads out of the folder, or is not a name of a file")
     path = folder
     try:
@@ -65,10 +66,6 @@ def path_inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _is_plain(part: str) -> bool:
-    return part.isprintable() and "\\" not in part
-
-
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -77,11 +74,6 @@ _TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 """Content types by ending; other files of the folder are not served."""
-
-
-def static_route() -> Route:
-    """Return the route of the static files."""
-    return Route("/static/{name:path}", _serve, methods=["GET"])
 
 
 @cache
@@ -106,8 +98,6 @@ async def _serve(request: Request) -> Response:
     return Response(content, media_type=_TYPES[path.suffix], headers=headers)
 
 
-# Server-sent events: one encoding for all viewers, bounded queues, heartbeats.
-#
 # A viewer gets the newest event of each kind when it connects, so it catches up after any pause. One that
 # does not read is dropped when its queue is full; a page that is still there connects again by itself.
 
@@ -125,24 +115,14 @@ RETRY_MS: Final = 2_000
 
 
 def encode_event(kind: str, data: object) -> bytes:
-    """Return an event as it is sent.
-
-    Args:
-        kind: name of the event, without a line feed.
-        data: a value that msgspec encodes as JSON, which has no line feeds.
-    """
+    """Return an event as it is sent: its kind and its data, as JSON, have no line feeds."""
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), msgspec.json.encode(data))
 
 
 class Hub:
-    """Sends events to all viewers.
+    """Sends events to all viewers."""
 
-    Args:
-        max_viewers: most viewers at the same time.
-    """
-
-    def __init__(self, max_viewers: int = MAX_VIEWERS) -> None:
-        self._max_viewers = max_viewers
+    def __init__(self) -> None:
         self._queues: set[trio.MemorySendChannel[bytes]] = set()
         self._kept: dict[str, bytes] = {}
         self._joined = trio.Event()
@@ -161,8 +141,6 @@ class Hub:
         """Send an event to all viewers, unless they have it, and keep it for those that come later.
 
         Args:
-            kind: name of the event.
-            data: a value that msgspec encodes as JSON.
             keep: what later viewers get instead of `data`: for events that only add to earlier ones.
         """
         event = encode_event(kind, data)
@@ -178,15 +156,9 @@ class Hub:
 
     @asynccontextmanager
     async def viewer(self) -> AsyncIterator[trio.MemoryReceiveChannel[bytes]]:
-        """Receive events while the context lasts, first the newest of each kind.
-
-        Raises:
-            HTTPException: there are too many viewers.
-        """
-        if len(self._queues) >= self._max_viewers:
-            raise HTTPException(
-                503, f"{self._max_viewers} viewers are connected: close a page, or try again later"
-            )
+        """Receive events while the context lasts, first the newest of each kind."""
+        if len(self._queues) >= MAX_VIEWERS:
+            raise HTTPException(503, f"{MAX_VIEWERS} viewers are connected: close a page, or try again later")
         sending, receiving = trio.open_memory_channel[bytes](QUEUED_EVENTS + len(self._kept))
         for event in self._kept.values():
             sending.send_nowait(event)
@@ -205,9 +177,6 @@ class EventResponse(Response):
     """A response that sends events until the viewer goes, is dropped, or the channel is closed.
 
     Unlike Starlette's streams it has a heartbeat, and ends as soon as its client is gone.
-
-    Args:
-        hub: the source of events.
     """
 
     media_type = "text/event-stream"
@@ -221,12 +190,12 @@ class EventResponse(Response):
         """Send the events."""
         if scope["method"] == "HEAD":
             await self._send_head(send)
-            await send({"type": "http.response.body", "body": b""})
+            await send(_body(b"", more=False))
             return
         async with self._hub.viewer() as events, trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
             await self._send_head(send)
-            await send(_body([b"retry: %d\n\n" % RETRY_MS]))
+            await send(_body(b"retry: %d\n\n" % RETRY_MS))
             while True:
                 event = b": still here\n\n"
                 with trio.move_on_after(HEARTBEAT_SECONDS):
@@ -234,8 +203,8 @@ class EventResponse(Response):
                         event = await events.receive()
                     except trio.EndOfChannel:
                         break
-                await send(_body([event]))
-            await send({"type": "http.response.body", "body": b""})
+                await send(_body(event))
+            await send(_body(b"", more=False))
             nursery.cancel_scope.cancel()
 
     async def _send_head(self, send: Send) -> None:
@@ -244,8 +213,8 @@ class EventResponse(Response):
         )
 
 
-def _body(parts: Iterable[bytes]) -> dict[str, object]:
-    return {"type": "http.response.body", "body": b"".join(parts), "more_body": True}
+def _body(data: bytes, *, more: bool = True) -> dict[str, object]:
+    return {"type": "http.response.body", "body": data, "more_body": more}
 
 
 async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
@@ -263,12 +232,9 @@ def make_app(
     """Return the application for routes, with the package's static files at `/static/`.
 
     A route raises `UsageError` for what it cannot show, and the browser gets its message.
-
-    Args:
-        say: prints a line for the user of this program; by default on the standard error.
     """
     return Starlette(
-        routes=[*routes, static_route()],
+        routes=[*routes, Route("/static/{name:path}", _serve, methods=["GET"])],
         middleware=[
             Middleware(PageHeaders),
             Middleware(_Failures, say=say or say_on_stderr),
@@ -279,11 +245,7 @@ def make_app(
 
 
 def refusal(status: int, line: str) -> Response:
-    """Return an answer of one line.
-
-    Args:
-        line: the reason, and what to do.
-    """
+    """Return an answer of one line: the reason, and what to do."""
     return PlainTextResponse(f"{status} {one_line(line)}\n", status)
 
 
@@ -299,26 +261,18 @@ def _usage_error(_request: Request, error: Exception) -> Response:
 
 
 def say_on_stderr(line: str) -> None:
-    """Print a line for the user of this program on the standard error.
-
-    Args:
-        line: without a line feed.
-    """
+    """Print a line for the user of this program on the standard error."""
     with suppress(OSError):  # the terminal was closed
         sys.stderr.write(f"flagfall: {line}\n")
         sys.stderr.flush()
 
 
+@attrs.frozen
 class _Failures:
-    """Middleware that answers a request whose page failed, and reports the failure in one line.
+    """Middleware that answers a request whose page failed, and reports the failure in one line."""
 
-    Args:
-        say: prints a line for the user of this program.
-    """
-
-    def __init__(self, app: ASGIApp, say: Callable[[str], None]) -> None:
-        self._app = app
-        self._say = say
+    _app: ASGIApp
+    _say: Callable[[str], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

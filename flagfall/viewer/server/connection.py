@@ -13,6 +13,7 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote
 
+import attrs
 import h11
 import trio
 from wsproto import ConnectionType, WSConnection
@@ -75,33 +76,33 @@ _REFUSALS: Final = {
     431: f"the request line and its headers are longer than {MAX_HEAD_BYTES} bytes",
 }
 
-
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _ABNORMAL: Final = 1006
 _TOO_LONG: Final = 1009
 """Codes of the ends of WebSockets (RFC 6455, 7.4.1)."""
 
 
+@attrs.define(eq=False)
 class Connection:
     """A connection, from its first byte to its end.
 
     Args:
         stream: the connection; for TLS, before its handshake.
-        say: prints a line for the user of this program.
 
     Attributes:
         idle: no request is being answered.
     """
 
-    def __init__(self, stream: Stream, app: ASGIApp, say: Callable[[str], None]) -> None:
-        self.idle: bool = True
-        self._stream = stream
-        self._app = app
-        self._say = say
-        self._scope = trio.CancelScope()
-        self._write_lock = trio.Lock()
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
-        self._last = b""
+    _stream: Stream
+    _app: ASGIApp
+    _say: Callable[[str], None]
+    idle: bool = True
+    _scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+    _write_lock: trio.Lock = attrs.Factory(trio.Lock)
+    _http: h11.Connection = attrs.Factory(
+        lambda: h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+    )
+    _last: bytes = b""
 
     def end(self) -> None:
         """End the connection at once."""
@@ -161,12 +162,9 @@ class Connection:
         """Answer what cannot be parsed."""
         if self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             text = f"{status} {_REFUSALS.get(status, 'the request cannot be read')}\n".encode()
-            headers = {
-                "content-type": "text/plain; charset=utf-8",
-                "content-length": str(len(text)),
-                "connection": "close",
-            }
-            await self._send(h11.Response(headers=[*headers.items()], status_code=status))
+            kind, length = "text/plain; charset=utf-8", str(len(text))
+            headers = [("content-type", kind), ("content-length", length), ("connection", "close")]
+            await self._send(h11.Response(headers=headers, status_code=status))
             await self._send(h11.Data(data=text))
             await self._send(h11.EndOfMessage())
 
@@ -280,6 +278,7 @@ class Connection:
         await trio.lowlevel.checkpoint_if_cancelled()
 
 
+@attrs.define(eq=False)
 class _WebSocket:
     """A WebSocket as the two functions of ASGI.
 
@@ -289,18 +288,14 @@ class _WebSocket:
         read: reads from the client; nothing when it has closed.
     """
 
-    def __init__(
-        self,
-        talk: WSConnection,
-        data: bytes,
-        read: Callable[[], Awaitable[bytes]],
-        write: Callable[[bytes], Awaitable[None]],
-    ) -> None:
-        self._talk = talk
-        self._data = data
-        self._read = read
-        self._write = write
-        self._events: deque[ws.Event] = deque(talk.events())
+    _talk: WSConnection
+    _data: bytes
+    _read: Callable[[], Awaitable[bytes]]
+    _write: Callable[[bytes], Awaitable[None]]
+    _events: deque[ws.Event] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._events = deque(self._talk.events())
 
     async def ping(self) -> None:
         """Ping the client again and again, which finds out that it is gone."""
@@ -345,11 +340,7 @@ class _WebSocket:
         return self._events.popleft()
 
     async def send(self, message: Message) -> None:
-        """Send what a page says.
-
-        Raises:
-            OSError: the WebSocket is closed.
-        """
+        """Send what a page says; an `OSError` if the WebSocket is closed."""
         kind = message["type"]
         if kind == "websocket.accept":
             headers = list(message.get("headers", ()))
@@ -381,11 +372,8 @@ def _wants_websocket(request: h11.Request) -> bool:
     """Return whether a request asks for a change to WebSocket."""
     headers = dict(request.headers)
     words = {word.strip().lower() for word in headers.get(b"connection", b"").split(b",")}
-    return (
-        request.method == b"GET"
-        and b"upgrade" in words
-        and headers.get(b"upgrade", b"").lower() == b"websocket"
-    )
+    is_upgrade = b"upgrade" in words and headers.get(b"upgrade", b"").lower() == b"websocket"
+    return request.method == b"GET" and is_upgrade
 
 
 async def _drain(stream: Stream) -> None:

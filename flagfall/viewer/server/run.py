@@ -13,7 +13,7 @@ import trio
 
 from flagfall.viewer.server.access import Bind
 from flagfall.viewer.server.app import say_on_stderr
-from flagfall.viewer.server.connection import Connection
+from flagfall.viewer.server.connection import Connection, Stream
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -67,7 +67,6 @@ async def serve(
     """Serve pages until cancelled; connections that are open then are closed at once.
 
     Args:
-        app: the pages, see `flagfall.viewer.server.app.make_app`.
         on_ready: called with the address of the first page, without the token, once connections are accepted.
         say: prints a line for the user of this program.
         task_status: gets that address, too.
@@ -75,9 +74,8 @@ async def serve(
     Raises:
         UsageError: the port cannot be bound, or the certificate cannot be used.
     """
-    context = bind.tls_context()
+    server = _Server(app, bind.tls_context(), say)
     listeners = await bind.open_listeners()
-    server = _Server(app, context, say)
     try:
         async with trio.open_nursery() as nursery:
             for listener in listeners:
@@ -91,12 +89,7 @@ async def serve(
 
 
 class _Server:
-    """The connections of a server.
-
-    Args:
-        tls: settings of TLS; `None` for plain HTTP.
-        say: prints a line for the user of this program.
-    """
+    """The connections of a server; without settings of TLS it speaks plain HTTP."""
 
     def __init__(self, app: ASGIApp, tls: SSLContext | None, say: Callable[[str], None]) -> None:
         self._app = app
@@ -122,7 +115,9 @@ class _Server:
                 accepted.close()
                 continue
             if self._make_room():
-                secured = stream if self._tls is None else _secured(stream, self._tls)
+                secured: Stream = stream
+                if self._tls is not None:
+                    secured = trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
                 connection = Connection(secured, self._app, self._say)
                 self._open[connection] = None
                 nursery.start_soon(self._run, connection)
@@ -163,7 +158,3 @@ class _Server:
         finally:
             self._refused -= 1
             stream.socket.close()
-
-
-def _secured(stream: trio.SocketStream, tls: SSLContext) -> trio.SSLStream[trio.SocketStream]:
-    return trio.SSLStream(stream, tls, server_side=True, https_compatible=True)

@@ -126,16 +126,15 @@ export class TasksPanel {
  * @returns {?HTMLElement} null if there is none
  */
 export function stderrPanel(summary) {
-  const found = summary.seats.map((seat, index) => [seat, index]).filter(([seat]) => seat.stderr || seat.disqualified);
+  const found = summary.seats.map((seat, index) => [seat, index]).filter(([seat]) => seat.disqualified);
   if (!found.length) return null;
   return el("section", { class: "panel stderr", "aria-label": "Standard error" },
     el("header", {}, el("h2", {}, "Standard error and reasons")),
     found.map(([seat, index]) => el("article", {},
       el("h3", {}, `Seat ${index} · `, shortName(seat.name)),
-      seat.disqualified && el("p", { class: "notice bad" }, `Disqualified after ${duration(seat.disqualified.at_ns)}: `,
+      el("p", { class: "notice bad" }, `Disqualified after ${duration(seat.disqualified.at_ns)}: `,
         visible(seat.disqualified.reason, 80)),
-      seat.disqualified?.detail && el("pre", { tabindex: "0" }, visible(seat.disqualified.detail, 4000, { lines: true })),
-      seat.stderr && el("pre", { tabindex: "0" }, visible(seat.stderr, 4000, { lines: true })))));
+      seat.disqualified.detail && el("pre", { tabindex: "0" }, visible(seat.disqualified.detail, 4000, { lines: true })))));
 }
 
 /** Name, host and start of a seat. */
