@@ -10,6 +10,9 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
 
     bash: `flagfall completion bash > ~/.local/share/bash-completion/completions/flagfall`. zsh: write it to
     `_flagfall` in a folder of `$fpath`. fish: `~/.config/fish/completions/flagfall.fish`.
+
+    Args:
+        shell: The shell.
     """
     from flagfall.cli import full_app
 

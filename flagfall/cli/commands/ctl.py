@@ -27,6 +27,7 @@ def ctl(
     after all others. `jobs N` sets the number of matches played at the same time.
 
     Args:
+        folder: Folder of the tournament.
         command: What to do; `status` shows the running matches.
         value: The id of the match for `cancel`, the number for `jobs`.
         json: Print the state as one JSON object.

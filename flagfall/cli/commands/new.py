@@ -22,6 +22,7 @@ def new(kind: Literal["agent", "task", "plan"], name: Path, /) -> None:
     """Write a commented file to start from, and print the command that plays it.
 
     Args:
+        kind: The kind of file.
         name: The file, such as `bot.py` or `cup.toml`; an extension that is left out is added. A file that is
             there is not overwritten. The class in it is named after the file.
     """

@@ -28,6 +28,7 @@ def report(
     running or interrupted; nothing in its folder is changed but the report itself.
 
     Args:
+        folder: The folder of a tournament.
         output: The file; by default `report.html` in the folder.
         embed: Number of matches whose replays are put into the file, chosen by interest.
         png: Also write the plots to this folder, for papers (needs the extra `plots`).

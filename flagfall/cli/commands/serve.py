@@ -40,6 +40,7 @@ def serve(
     affected.
 
     Args:
+        folder: Folder of the tournament.
         server: Address of the pages, and who may see them.
         allow_control: Let viewers pause and resume the run, and cancel matches. Without `--token-file` a
             token is made, and is part of the address that is printed.

@@ -16,6 +16,7 @@ def transcript(file: Path, /, *, output: Output = None) -> None:
     """Print the dialogue of a byte match, one JSON object per line.
 
     Args:
+        file: A journal.
         output: Write to this file instead; it is created when it is complete.
     """
     with reading(file):

@@ -15,6 +15,7 @@ def verify(file: Path, /, *, config: str | None = None, trust: Flag = False, qui
     in the file, its turn, the expected and the actual value.
 
     Args:
+        file: A journal.
         config: The Python configuration of the match, if it had one: a journal alone cannot make `verify`
             execute a function.
         trust: Import the modules that the journal names, such as `my_module` in `gym:my_module:Game-v0`.

@@ -300,6 +300,7 @@ def results(file: Path, /, *, json: Flag = False) -> None:
     """Print the statistics of a recorded track: wins, scores, ticks, times, and the training curve.
 
     Args:
+        file: A journal.
         json: Print one JSON object instead of tables.
     """
     from flagfall.cli.console.output import print_json
