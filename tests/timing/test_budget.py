@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagfall.timing.budget import Budget, is_late
+from flagfall.timing.budget import Budget, Limits, Reading, is_late, verdict_of
 from flagfall.timing.control import PRESETS, Phase, TimeControl
 from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S
 
@@ -19,6 +19,24 @@ def test_a_tie_is_late() -> None:
     assert is_late(41, 40)
     assert not is_late(39, 40)
     assert is_late(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("reading", "limits", "verdict"),
+    [
+        (Reading(39), Limits(40, abort_ns=50), "on time"),
+        (Reading(40), Limits(40, abort_ns=50), "late"),
+        (Reading(50), Limits(40, abort_ns=50), "overrun"),
+        (Reading(44, grace_ns=5), Limits(40), "on time"),
+        (Reading(40), Limits(40, hard_ns=40), "disqualified"),  # to be late is to be disqualified
+        (Reading(0, busy_ns=90), Limits(40, busy_ns=90), "disqualified"),
+        (Reading(0, busy_ns=94, grace_ns=5), Limits(40, busy_ns=90), "on time"),
+    ],
+)
+def test_exactly_a_limit_is_over_it(reading: Reading, limits: Limits, verdict: str) -> None:
+    assert verdict_of(reading, limits, abortable=True) == verdict
+    without = "disqualified" if verdict == "overrun" else verdict
+    assert verdict_of(reading, limits, abortable=False) == without
 
 
 def test_without_limits_nothing_is_ever_late() -> None:
