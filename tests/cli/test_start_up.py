@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import flagfall
 
 HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.match"}
+
+EXTRAS = (
+    "h11",
+    "httpx",
+    "matplotlib",
+    "openskill",
+    "pettingzoo",
+    "pyarrow",
+    "ray",
+    "starlette",
+    "urwid",
+    "wsproto",
+    "zmq",
+)
+NEED_EXTRAS = {
+    "flagfall.agents.human.full_screen",
+    "flagfall.agents.human.key_screen",
+    "flagfall.agents.wire.websocket",
+    "flagfall.environments.pettingzoo_env",
+    "flagfall.viewer.live.routes",
+    "flagfall.viewer.play.routes",
+    "flagfall.viewer.replay.routes",
+}
 
 
 def modules_after(code: str) -> set[str]:
@@ -59,3 +83,23 @@ def test_an_unknown_name_is_an_ordinary_error():
         _ = flagfall.plya
     with pytest.raises(ImportError, match="plya"):
         exec("from flagfall import plya")  # noqa: S102 - a static one would not pass the type check
+
+
+def test_without_extras_only_the_modules_that_need_them_are_missing():
+    """The command of the README installs none; what a module needs more must be found out when it is used."""
+    package = Path(flagfall.__file__).parent
+    names = [
+        ".".join(("flagfall", *path.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
+        for path in sorted(package.rglob("*.py"))
+        if path.name != "__main__.py"
+    ]
+    code = (
+        "import importlib, sys\n"
+        f"for extra in {EXTRAS}: sys.modules[extra] = None\n"
+        f"for name in {names}:\n"
+        "    try: importlib.import_module(name)\n"
+        "    except Exception: print(name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    missing = {name for name in done.stdout.split() if not name.startswith("flagfall.viewer.server.")}
+    assert missing == NEED_EXTRAS

@@ -31,7 +31,7 @@ from flagfall.viewer.live import views as clocks
 from flagfall.viewer.live.folder_reader import FIRST_NEWS, MAX_NEWS, FolderReader
 from flagfall.viewer.live.routes import READ_SECONDS, ReportPage, Watcher, live_routes, replays_of
 from flagfall.viewer.live.views import MAX_LINE_CHARS, MAX_NAME_CHARS, ClockReader
-from flagfall.viewer.replay.page import replay_routes
+from flagfall.viewer.replay.routes import replay_routes
 from tests.tournament.runs import small_plan, until
 from tests.viewer.http_talk import Served, events, serving, status, text
 

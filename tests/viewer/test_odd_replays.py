@@ -29,8 +29,9 @@ from flagfall.events import (
 from flagfall.recording.journal.format import encode
 from flagfall.tasks.building import rebuild
 from flagfall.viewer.replay.execution import Execution
-from flagfall.viewer.replay.page import Replays, replay_page
+from flagfall.viewer.replay.page import replay_page
 from flagfall.viewer.replay.recorded_match import RecordedMatch
+from flagfall.viewer.replay.routes import Replays
 from flagfall.viewer.replay.summary import json_bytes
 from flagfall.viewer.replay.tally import MAX_SEATS, MAX_TASKS
 from flagfall.viewer.replay.texts import text_of

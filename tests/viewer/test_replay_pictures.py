@@ -26,8 +26,8 @@ from flagfall.tasks.catalog import check_imports, make_task
 from flagfall.tasks.task import with_pictures
 from flagfall.viewer.replay import recorded_match as pictures_module
 from flagfall.viewer.replay.execution import Execution
-from flagfall.viewer.replay.page import Replays
 from flagfall.viewer.replay.recorded_match import Pictures, RecordedMatch
+from flagfall.viewer.replay.routes import Replays
 from tests.viewer.journals import header, write
 from tests.viewer.reference_frames import Shown, decoded
 

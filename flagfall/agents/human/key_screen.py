@@ -11,7 +11,6 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents.human.dialogue import QUIT
-from flagfall.agents.human.full_screen import at_screen
 from flagfall.agents.human.key_console import (
     DEFAULT_SPEED,
     HALF_BLOCK,
@@ -20,6 +19,7 @@ from flagfall.agents.human.key_console import (
     fitted,
     half_block_runs,
 )
+from flagfall.agents.human.terminal import at_screen
 from flagfall.errors import UsageError
 
 try:

@@ -148,7 +148,7 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
     import trio
 
     from flagfall.cli.gvgai.execution import run_until_interrupted, say
-    from flagfall.viewer.play.session import play_routes
+    from flagfall.viewer.play.routes import play_routes
     from flagfall.viewer.server.access import Access
     from flagfall.viewer.server.app import make_app
     from flagfall.viewer.server.run import serve

@@ -96,7 +96,7 @@ def _write(file: Path, output: Path, span: tuple[int, int] | None, chosen: dict[
 
 
 def _serve(file: Path, bind: Any, chosen: dict[str, Any], *, open_page: bool) -> int:
-    from flagfall.viewer.replay.page import Replays, replay_routes
+    from flagfall.viewer.replay.routes import Replays, replay_routes
 
     replays = Replays.of(file, **chosen)
 

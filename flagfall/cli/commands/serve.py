@@ -54,7 +54,7 @@ def serve(
 
     async def start(nursery: trio.Nursery) -> Sequence[BaseRoute]:
         from flagfall.viewer.live.routes import ReportPage, Watcher, live_routes, replays_of
-        from flagfall.viewer.replay.page import replay_routes
+        from flagfall.viewer.replay.routes import replay_routes
 
         watcher = Watcher(folder)
         nursery.start_soon(watcher.run)

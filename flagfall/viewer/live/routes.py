@@ -22,7 +22,7 @@ from flagfall.tournament.run.control import send_command
 from flagfall.viewer.live.folder_reader import FolderReader, News
 from flagfall.viewer.live.views import NewsItem, RunView
 from flagfall.viewer.pages import served_page
-from flagfall.viewer.replay.page import Replays
+from flagfall.viewer.replay.routes import Replays
 from flagfall.viewer.report.data import ENTRY, STYLES, report_data
 from flagfall.viewer.report.source import open_source
 from flagfall.viewer.server.app import EventResponse, Hub, path_inside, refusal
