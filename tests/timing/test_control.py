@@ -58,6 +58,7 @@ def test_the_text_form_is_read(text: str, control: TimeControl) -> None:
         (TimeControl(bank=MINUTE, late="nil"), "bank=1m late=nil"),
         (TimeControl(act_hard=S), "act_hard=1s"),
         (DOCUMENT, "start=1s init=1s act=40ms/1s result=1s total=10m+1s"),
+        (PROGRAM, "start=1s init=1s act=40ms/1m act_abort=50ms result=1s total=5m"),
     ],
 )
 def test_the_text_form_is_written(control: TimeControl, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,28 @@ def test_nothing_fires_before_its_time_nor_when_it_was_moved_on():
     assert deadlines.next_due_ns() == 20
     note.due_ns = NEVER_NS
     assert deadlines.pop_due(10**9) is None
+    note.due_ns = 30
+    deadlines.arm(note)
+    note.due_ns = 40
+    assert deadlines.pop_due(40) is note
+
+
+class Fails(Note):
+    def fire(self, now_ns: int) -> None:
+        raise ValueError(now_ns)
+
+
+def test_an_error_of_a_deadline_goes_to_its_owner_or_else_to_the_caller():
+    deadlines, told, owned, alone = DeadlineQueue(), list[BaseException](), Fails(0), Fails(1)
+    owned.on_error = told.append
+    for due_ns, note in enumerate((owned, alone)):
+        note.due_ns = due_ns
+        deadlines.arm(note)
+    assert deadlines.fire_next(1)
+    assert [error.args for error in told] == [(1,)]
+    with pytest.raises(ValueError, match="1"):
+        deadlines.fire_next(1)
+    assert not deadlines.fire_next(1)
 
 
 def test_who_waits_is_told_of_an_earlier_time_only():
