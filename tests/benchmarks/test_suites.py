@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
 import os
 import re
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.mutants import mutants_of
 from benchmarks.results import read_run
 from benchmarks.suites import SUITES
 
@@ -99,3 +102,42 @@ def test_limits_in_code_letters_are_rows_of_the_suite_of_limits(suite):
     for name, (_, _, limit) in described(suite).items():
         unknown = set(re.findall(r"`([^`]+)`", limit)) - measured.keys()
         assert not unknown, name
+
+
+def test_a_mutant_has_one_change():
+    source = "def f(a, b=1):\n    if a <= b:\n        a.x = sorted(a)\n    return not a + b\n"
+    changes = {(mutant.line, mutant.change) for mutant in mutants_of("f.py", source)}
+    assert changes == {
+        (1, "`1` -> `2`"),
+        (2, "`if a <= b:` -> `if not a <= b:`"),
+        (2, "`a <= b` -> `a < b`"),
+        (3, "`a.x = sorted(a)` -> `pass`"),
+        (3, "`sorted(a)` -> `a`"),
+        (4, "`return not a + b` -> `return None`"),
+        (4, "`not a + b` -> `a + b`"),
+        (4, "`a + b` -> `a - b`"),
+    }
+    lines = ast.unparse(ast.parse(source)).splitlines()
+    for mutant in mutants_of("f.py", source):
+        assert sum(map(operator.ne, lines, mutant.source.splitlines())) == 1
+
+
+def test_mutants_that_no_test_notices_are_listed(tmp_path):
+    own = tmp_path / "test_own.py"
+    own.write_text("from flagfall.timing.control import PHASES\ndef test_phases(): assert PHASES[0]\n")
+    words = [
+        sys.executable,
+        "-m",
+        "benchmarks.mutants",
+        "flagfall/tournament/scoring.py",
+        "--sample",
+        "2",
+        "--tests",
+    ]
+    done = subprocess.run([*words, own], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    *survivors, summary = done.stdout.splitlines()
+    assert [line.partition(":")[0] for line in survivors] == ["flagfall/tournament/scoring.py"] * 2, (
+        done.stderr
+    )
+    assert summary.startswith("2 of ")
+    assert summary.endswith(" mutants: 2 survived, 0 without end")
