@@ -176,7 +176,7 @@ def test_a_match_that_is_closed_for_others_is_not_taken_for_one_without_pictures
     """The page asks again for what has failed, and keeps what it gets."""
     path, make = odd
     monkeypatch.setenv("ODD", "hang")
-    monkeypatch.setattr("flagfall.viewer.replay.page.MAX_OPEN", 1)
+    monkeypatch.setattr("flagfall.viewer.replay.routes.MAX_OPEN", 1)
     replays = Replays.of(path.parent, rebuild=make)
     reached = Event()
     match = replays.match(path.name)
