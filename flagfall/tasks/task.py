@@ -157,7 +157,6 @@ class Task(TaskRole, ABC):
         id: the name of the task in configurations, journals and tables; by default that of its class.
         players: names of the players; with more than one, observations, rewards and actions are mappings.
         continuous: see `flagfall.kernel.roles.TaskRole.continuous`.
-        nil_action: the action that is played for an agent that is late, wrong or absent.
         render_modes: the modes of `render`: `rgb`, `ansi`, or the task's own.
     """
 
