@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -56,7 +57,7 @@ class Player:
     think_ns: int = 0
     apart: bool = False
 
-    @property
+    @cached_property
     def spec(self) -> AgentSpec | None:
         """The parsed text; `None` for an object. Raises `UsageError` for a text of no known form."""
         return AgentSpec.parse(self.agent) if isinstance(self.agent, str) else None
