@@ -92,6 +92,7 @@ def test_everything_can_be_said(tmp_path):
         time_control = "act=50ms"
         tick = "20ms"
         score = "reward"
+        seatings = "balanced"
         [[tasks]]
         name = "bits"
         task = "micro1"
@@ -119,6 +120,7 @@ def test_everything_can_be_said(tmp_path):
     both, bits, game, _, track, _ = plan.tasks
     assert (both.steps, both.tick_ns, both.score, both.scheduler) == (7, 20 * MS, "reward", "random")
     assert (both.control, bits.control) == (TimeControl(act=50 * MS), TimeControl(act=40 * MS))
+    assert (both.seatings, bits.seatings) == ("balanced", "cyclic")
     assert isinstance(bits.tasks, Config)
     assert (game.tasks, game.agents) == (("vgdl:causeway#0",), ("random",))
     assert isinstance(track.tasks, TrackSetup)
@@ -293,6 +295,7 @@ def test_a_mistake_makes_no_others():
             "config sets bit_mode itself",
         ),
         (f"{SMALL}[[tasks]]\ntask = 'micro1'", "there are two tasks 'micro1'"),
+        (f"{SMALL}seatings = 'any'", "unknown value 'any'"),
         (f"{SMALL}agents = ['random', 'random']", "an agent is named twice"),
         ("a = [", "invalid TOML"),
     ],

@@ -154,6 +154,7 @@ DAMAGES = {
     "tasks.game.seats": "1000000000",
     "tasks.game.control": "act=never",
     "tasks.game.score": '"best"',
+    "tasks.game.seatings": '"any"',
     "format": "Tennis",
     "repeats": "1e9",
     "clock": '"sundial"',
@@ -170,7 +171,10 @@ def test_damaged_facts_are_one_line(place: str) -> None:
         plan_of_facts("x", 0, facts)
     assert "\n" not in str(caught.value)
     del facts[place]
-    if place not in {"stop.matches", "clock", "tasks.game.steps", "tasks.game.score", "agents.a0.name"}:
+    if place not in {
+        *("stop.matches", "clock", "agents.a0.name"),
+        *("tasks.game.steps", "tasks.game.score", "tasks.game.seatings"),
+    }:
         with pytest.raises(UsageError):
             plan_of_facts("x", 0, facts)
 

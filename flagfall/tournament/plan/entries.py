@@ -25,7 +25,7 @@ from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
-from flagfall.tournament.model import DEFAULT_SCORING, MAX_REPEATS, PlannedAgent, PlannedTask
+from flagfall.tournament.model import DEFAULT_SCORING, MAX_REPEATS, PlannedAgent, PlannedTask, Seatings
 from flagfall.tournament.tables import scorings
 
 
@@ -78,6 +78,7 @@ class TaskTable:
     time_control: Control | None = None
     tick: Duration | None = None
     score: Literal["result", "reward"] = "result"
+    seatings: Seatings = "cyclic"
     words: str | None = None
     bit_mode: bool = False
     scramble: bool = False
@@ -321,6 +322,7 @@ def _task(
         tick_ns=table.tick,
         score=table.score,
         last=last,
+        seatings=table.seatings,
     )
     if len(agents) < entry.seats:
         raise UsageError(f"{name} seats {entry.seats} agents, but only {len(agents)} play it: name more")

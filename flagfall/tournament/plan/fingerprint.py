@@ -33,6 +33,7 @@ from flagfall.tournament.model import (
     Output,
     PlannedAgent,
     PlannedTask,
+    Seatings,
     SprtRule,
     Stop,
     TournamentPlan,
@@ -73,6 +74,7 @@ class _Task(Struct, kw_only=True):
     score: Literal["result", "reward"] = "result"
     last: _Count = None
     seed: int | None = None
+    seatings: Seatings = "cyclic"
 
 
 class _Stop(Struct, kw_only=True):
