@@ -141,6 +141,14 @@ class PlannedTask:
     seatings: Seatings = attrs.field(default="cyclic", metadata=OMIT_DEFAULT, validator=_check_seatings)
 
 
+EloModel: TypeAlias = Literal["logistic", "normalized"]
+"""Scale of the hypotheses of a sequential test: Elo, or Elo for standard deviations of a game."""
+
+
+MAX_ELO: Final = 4000
+"""Largest Elo difference of a hypothesis: the weaker agent wins one game in ten thousand million."""
+
+
 @attrs.frozen(kw_only=True)
 class SprtRule:
     """A sequential test of two agents that ends the tournament as soon as it has decided.
@@ -151,6 +159,7 @@ class SprtRule:
         elo1: Elo difference under the hypothesis H1, above `elo0`.
         alpha: probability of accepting H1 if H0 is true.
         beta: probability of accepting H0 if H1 is true.
+        model: scale of `elo0` and `elo1`; see `flagfall.tournament.stats.duels`.
     """
 
     agents: tuple[str, str]
@@ -158,6 +167,7 @@ class SprtRule:
     elo1: float = 10.0
     alpha: float = 0.05
     beta: float = 0.05
+    model: EloModel = attrs.field(default="logistic", metadata=OMIT_DEFAULT)
 
 
 @attrs.frozen(kw_only=True)

@@ -252,6 +252,8 @@ def test_a_mistake_makes_no_others():
             "needs at least two agents",
         ),
         (f"stop = {{sprt = {{elo0 = 5, elo1 = 5}}}}\n{SMALL}", "elo0 (5) has to be below elo1 (5)"),
+        (f"stop = {{sprt = {{elo1 = 5000}}}}\n{SMALL}", "elo1: expected a number from -4000 to 4000"),
+        (f"stop = {{sprt = {{model = 'elo'}}}}\n{SMALL}", "unknown value 'elo'"),
         (f"stop = {{sprt = {{alpha = 0.5}}}}\n{SMALL}", "0.5 is not an error rate"),
         (f"stop = {{sprt = {{alpha = nan}}}}\n{SMALL}", "expected a number, got nan"),
         (
@@ -260,7 +262,7 @@ def test_a_mistake_makes_no_others():
         ),
         (f"name = 3\n{SMALL}", "name: expected a text in quotes, got 3"),
         (f'jobs = "3"\n{SMALL}', "jobs: expected a whole number of at least 1, got '3'"),
-        (f'stop = {{sprt = {{elo0 = "3"}}}}\n{SMALL}', "elo0: expected a number, got '3'"),
+        (f'stop = {{sprt = {{elo0 = "3"}}}}\n{SMALL}', "elo0: expected a number from -4000 to 4000, got '3'"),
         (f"output = {{journals = 1}}\n{SMALL}", "journals: expected true or false, got 1"),
         (
             f'format = {{kind = "knockout", replays = 1.0}}\n{SMALL}',

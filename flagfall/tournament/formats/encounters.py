@@ -200,5 +200,4 @@ class SprtMonitor:
         self._state = self._evaluate()
 
     def _evaluate(self) -> SprtState:
-        rule = self._rule
-        return sprt_state(self._counts, elo0=rule.elo0, elo1=rule.elo1, alpha=rule.alpha, beta=rule.beta)
+        return sprt_state(self._counts, self._rule)
