@@ -20,21 +20,14 @@ from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultC
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import TimeHistogram
 from flagfall.tournament.scoring import ranked
-from flagfall.tournament.stats.duels import Duels, duels_of, game_tables, meeting_points
-from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
+from flagfall.tournament.stats.duels import Duels, duels_of, meeting_points, pairs_of_games
+from flagfall.tournament.stats.elo import Ratings, rate_duels
 from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound, wilson
-
-_PAIR: Final = 2
 
 RankKeys: TypeAlias = Mapping[str, tuple[float, ...]]
 """By agent: numbers that rank it before its rating does, the most important first; larger is better."""
 
 _NO_POINTS: Final[Points] = MappingProxyType({})
-
-PARTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
-    {"interval": ("value", "low", "high"), "spread": ("mu", "sigma")}
-)
-"""Forms of columns whose values have several parts, which are columns of exports."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -45,9 +38,9 @@ class Column:
         key: its name in JSON and exports; `AgentRow` has an attribute of this name.
         values: returns a value for each agent of `AgentTable.agents`, `None` where it has none. Raises
             `ImportError` where `needs` is not installed.
-        form: of its values: `interval` is an `Interval`, `spread` a `Skill`, `number` and `count` are plain
-            numbers, `duration` is in ns.
-        decimals: digits after the point of an interval or a spread.
+        form: of its values: `interval` is an `Interval`, `number` and `count` are plain numbers, `duration`
+            is in ns.
+        decimals: digits after the point of an interval.
         note: explanation for readers of pages.
         label: heading on pages; by default `heading` with a capital letter.
         best: whether the highest or the lowest value ranks first; `None` if it is not a rating. A plan ranks
@@ -62,7 +55,7 @@ class Column:
     key: str
     heading: str
     values: Callable[[AgentTable], Sequence[Any] | Array]
-    form: Literal["interval", "spread", "number", "count", "duration"] = "count"
+    form: Literal["interval", "number", "count", "duration"] = "count"
     decimals: int = 0
     note: str = ""
     label: str = attrs.field()
@@ -151,6 +144,11 @@ class AgentTable:
         return rate_duels(self.agents, self.duels, self.plan.anchor)
 
     @cached_property
+    def skill(self) -> Ratings:
+        """Ratings of all agents from games for more than two seats."""
+        return rate_duels(self.agents, pairs_of_games(self.results), self.plan.anchor)
+
+    @cached_property
     def disqualifications(self) -> Array:
         """Matches in which each agent was disqualified: in all, and by the clock."""
         disqualified = self.results.disqualified != NOT_DISQUALIFIED
@@ -234,7 +232,7 @@ def _rating_key(row: AgentRow, order: Sequence[Column]) -> tuple[float, ...]:
     """Return a sort key of a row by the first rating that it has, smaller is better."""
     for number, column in enumerate(order):
         if (value := row.values[column.key]) is not None:
-            estimate = getattr(value, PARTS[column.form][0]) if column.form in PARTS else value
+            estimate = value.value if column.form == "interval" else value
             return (number, estimate if column.best == "low" else -estimate)
     return (len(order), 0.0)
 
@@ -288,23 +286,28 @@ def add_column(column: Column) -> None:
     COLUMNS[column.key] = column
 
 
-def _elo_remarks(table: AgentTable) -> Iterator[str]:
-    elo = table.elo
-    for group in elo.groups[1:]:
-        yield (
-            f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
-            " Elo only within this group"
-        )
-    if elo.with_prior:
-        order = [agent.name for agent in table.plan.agents if agent.name in elo.with_prior]
-        names = ", ".join(sorted(order, key=lambda name: -elo.elo[name].value))
-        yield f"{names}: an agent is undefeated or has never scored, so Elo is based on a weak prior"
+def _rating(key: str, heading: str, ratings: Callable[[AgentTable], Ratings], **options: Any) -> Column:
+    """Return the column of ratings by duels, with remarks on what they cannot say."""
 
+    def values(table: AgentTable) -> Sequence[Any]:
+        return [ratings(table).elo.get(name) for name in table.agents]
 
-def _skills(table: AgentTable) -> Sequence[Any]:
-    is_rated = bool((table.results.seats > _PAIR).any())
-    skills = rate_skills(game_tables(table.results)) if is_rated else {}
-    return [skills.get(name) for name in table.agents]
+    def remarks(table: AgentTable) -> Iterator[str]:
+        found = ratings(table)
+        for group in found.groups[1:]:
+            yield (
+                f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
+                f" {heading} only within this group"
+            )
+        if found.with_prior:
+            order = [agent.name for agent in table.plan.agents if agent.name in found.with_prior]
+            names = ", ".join(sorted(order, key=lambda name: -found.elo[name].value))
+            why = "an agent is undefeated or has never scored"
+            yield f"{names}: {why}, so {heading} is based on a weak prior"
+
+    return Column(
+        key=key, heading=heading, values=values, form="interval", best="high", remarks=remarks, **options
+    )
 
 
 def _counter(key: str, heading: str, **options: Any) -> Column:
@@ -364,25 +367,18 @@ _ROWS: Final = (
         best="high",
         spare=None,
     ),
-    Column(
-        key="elo",
-        heading="Elo",
-        values=lambda table: [table.elo.elo.get(name) for name in table.agents],
-        form="interval",
+    _rating(
+        "elo",
+        "Elo",
+        lambda table: table.elo,
         note="From duels, by the model of Bradley and Terry",
-        best="high",
-        remarks=_elo_remarks,
         spare=None,
     ),
-    Column(
-        key="skill",
-        heading="skill",
-        values=_skills,
-        form="spread",
-        decimals=1,
-        note="From games for more than two seats, by openskill; it starts at 25",
-        best="high",
-        needs="flagfall[ratings]",
+    _rating(
+        "skill",
+        "skill",
+        lambda table: table.skill,
+        note="From games for more than two seats, by the model of Plackett and Luce; on the scale of Elo",
         spare=12,
     ),
     _counter("turns", "turns", shown="files"),

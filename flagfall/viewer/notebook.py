@@ -153,8 +153,6 @@ def _cell(column: Column, value: Any) -> str:
     if column.form == "duration":
         return _duration(value)
     places = column.decimals
-    if column.form == "spread":
-        return f"{value.mu:z,.{places}f} ± {value.sigma:,.{places}f}"
     if column.form != "interval":
         return _number(value)
     text = f"{value.value:z,.{places}f}"

@@ -40,7 +40,6 @@ def _interval(value: Interval, places: int) -> str:
 
 _TEXTS: Final[dict[str, Callable[[Any, int], str]]] = {
     "interval": _interval,
-    "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
     "number": lambda value, _: number(value),
     "count": lambda value, _: number(value),
     "duration": lambda value, _: duration(value),

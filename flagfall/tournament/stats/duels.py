@@ -42,7 +42,7 @@ def points_of(records: Sequence[MatchRecord]) -> tuple[dict[str, float], ...]:
 
 @attrs.frozen(eq=False)
 class Duels:
-    """Comparisons of two agents, in the order of the schedule: games for two, and agents that played alone.
+    """Comparisons of two agents, in the order of the schedule.
 
     There is none where both agents were disqualified.
 
@@ -73,12 +73,21 @@ class Duels:
 
 
 def duels_of(results: ResultColumns) -> Duels:
-    """Return all duels."""
-    parts = [_duels_of_games(results), *(group.duels() for group in _alone(results))]
+    """Return the comparisons of games for two, and of agents that played alone with the same seed."""
+    return _joined([_pairs_of_games(results, PAIR), *(group.duels() for group in _alone(results))])
+
+
+def pairs_of_games(results: ResultColumns) -> Duels:
+    """Return the comparisons of all pairs of agents in games for more than two seats."""
+    sizes = np.unique(results.seats[results.seats > PAIR]).tolist() or [PAIR + 1]
+    return _joined([_pairs_of_games(results, size) for size in sizes])
+
+
+def _joined(parts: Sequence[Duels]) -> Duels:
+    """Return the duels of all parts by meeting; those of one meeting are in one part, in their order."""
     parts = [part for part in parts if len(part.score)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
-    # Of one meeting all duels are in one part, in their order.
     order = np.argsort(np.concatenate([part.meeting for part in parts]), kind="stable")
     return Duels(
         *(
@@ -88,12 +97,19 @@ def duels_of(results: ResultColumns) -> Duels:
     )
 
 
-def _duels_of_games(results: ResultColumns) -> Duels:
-    place = np.flatnonzero(results.seats == PAIR)
-    one = results.first_seat[place]
-    counted = (results.score[one] != 0) | (results.score[one + 1] != 0)
-    place, one = place[counted], one[counted]
-    return Duels(results.agent[one], results.agent[one + 1], results.score[one], results.meeting[place])
+def _pairs_of_games(results: ResultColumns, size: int) -> Duels:
+    """Return the comparisons of games for so many seats, from the order of their scores."""
+    place = np.flatnonzero(results.seats == size)
+    ones, others = np.triu_indices(size, 1)
+    one, other = ((results.first_seat[place][:, None] + seats).ravel() for seats in (ones, others))
+    mine, theirs = results.score[one], results.score[other]
+    counted = (mine != 0) | (theirs != 0)  # else both were disqualified: who was not beat the other
+    return Duels(
+        results.agent[one][counted],
+        results.agent[other][counted],
+        np.where(mine == theirs, 0.5, mine > theirs)[counted],
+        np.repeat(results.meeting[place], len(ones))[counted],
+    )
 
 
 @attrs.frozen(eq=False)
@@ -199,13 +215,6 @@ def mean_by_meeting(results: ResultColumns, seats: Array) -> tuple[Array, Array,
     found, place = ordered[new], np.cumsum(new) - 1
     means = np.bincount(place, results.score[seats][order]) / np.bincount(place)
     return found // size, found % size, means
-
-
-def game_tables(results: ResultColumns) -> Iterator[dict[str, float]]:
-    """Yield the score of each agent in each game for more than two seats."""
-    for match in np.flatnonzero(results.seats > PAIR):
-        seats = range(results.first_seat[match], results.first_seat[match + 1])
-        yield {results.agents[results.agent[seat]]: float(results.score[seat]) for seat in seats}
 
 
 # Sequential probability ratio test of two agents.

@@ -14,13 +14,20 @@ gets one drawn duel against its mean as a weak prior.
 meetings: V = H^-1 (sum of g g') H^-1 with the information H and the score g of each meeting, the "sandwich"
 (P. J. Huber, 1967), times C / (C - 1) for C meetings. It needs many meetings: below 30, and with a prior,
 the variance is at least H^-1, which takes all duels as independent and draws as if they varied as wins do.
+
+*Games for more than two seats* are rated by the model of Plackett and Luce, in which the best of any agents
+is i with a probability proportional to 10 ** (R_i / 400) (R. L. Plackett, "The analysis of permutations",
+1975). Of each two agents the better one then follows the model of Bradley and Terry (the choice axiom: R. D.
+Luce, "Individual choice behavior", 1959), and breaking games into all their pairs gives a consistent estimate
+(H. Azari Soufiani et al., "Generalized method-of-moments for rank aggregation", 2013). Pairs of one game
+depend on each other, as duels of one meeting do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -106,6 +113,8 @@ def rate_duels(
 def _pairs_in_order(duels: Duels, agents: int) -> list[tuple[int, int]]:
     """Return the different pairs of agents, in the order of their first duels."""
     keys = duels.first * agents + duels.second
+    if not len(keys):
+        return []
     first = np.full(agents * agents, len(keys))
     first[keys[::-1]] = np.arange(len(keys))[::-1]  # of equal places the last one is assigned
     ordered = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(keys))]
@@ -234,42 +243,3 @@ class _Fit:
         reach = NormalDist().inv_cdf((1 + level) / 2) * ELO_SCALE * np.sqrt(variances)
         rounded = np.stack([values, values - reach, values + reach], axis=1).round(_DECIMALS) + 0.0  # no -0.0
         return {name: Interval(*row) for name, row in zip(self._names, rounded.tolist(), strict=True)}
-
-
-# Ratings of games for more than two seats, by openskill (`pip install 'flagfall[ratings]'`).
-#
-# The model is that of Plackett and Luce, as in R. C. Weng and C.-J. Lin ("A Bayesian approximation method
-# for online ranking", 2011). Games are taken in the order of the schedule, so the order in which they ended
-# does not matter.
-
-
-@attrs.frozen
-class Skill:
-    """Skill of an agent; it starts at 25 with a sigma of 25 / 3."""
-
-    mu: float = attrs.field(converter=float)
-    sigma: float = attrs.field(converter=float)
-
-
-def rate_skills(tables: Iterable[Mapping[str, float]]) -> dict[str, Skill]:
-    """Rate every agent of some games.
-
-    Args:
-        tables: the score of each agent, game by game; equal scores share a rank.
-
-    Raises:
-        ImportError: openskill is not installed.
-    """
-    from openskill.models import PlackettLuce  # noqa: PLC0415 - an extra
-
-    model = PlackettLuce()
-    ratings: dict[str, Any] = {}
-    for table in tables:
-        for name in table:
-            ratings.setdefault(name, model.rating(name=name))
-        best = sorted(set(table.values()), reverse=True)
-        teams = [[ratings[name]] for name in table]
-        rated = model.rate(teams, ranks=[float(best.index(score)) for score in table.values()])
-        for name, (rating,) in zip(table, rated, strict=True):
-            ratings[name] = rating
-    return {name: Skill(rating.mu, rating.sigma) for name, rating in ratings.items()}
