@@ -15,14 +15,13 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError, suggest
-from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultColumns
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import TimeHistogram
 from flagfall.tournament.scoring import ranked
 from flagfall.tournament.stats.duels import Duels, duels_of, meeting_points, pairs_of_games
 from flagfall.tournament.stats.elo import Ratings, rate_duels
-from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound, wilson
+from flagfall.tournament.stats.intervals import Interval, bounded_mean
 
 RankKeys: TypeAlias = Mapping[str, tuple[float, ...]]
 """By agent: numbers that rank it before its rating does, the most important first; larger is better."""
@@ -114,14 +113,12 @@ class AgentTable:
         self,
         plan: TournamentPlan,
         results: ResultColumns,
-        resamples: int,
         points: Points = _NO_POINTS,
     ) -> None:
         self.plan = plan
         self.results = results
         self.points = points
         self.agents: tuple[str, ...] = results.agents
-        self._resamples = resamples
 
     @cached_property
     def seats(self) -> Groups:
@@ -171,14 +168,12 @@ class AgentTable:
         """
         return self.seats.sums(self.results.seat_counters[counter])
 
+    @cached_property
     def scores(self) -> Sequence[Interval | None]:
-        """Return the score of each agent; see the head of `flagfall.tournament.standings`."""
-        points, normal_from = _points_by_task(self.plan, self.results)
+        """Score of each agent; see the head of `flagfall.tournament.standings`."""
+        points = _points_by_task(self.plan, self.results)
         return [
-            _score(
-                points.get(me), derive_seed(self.plan.seed, "bootstrap", name), self._resamples, normal_from
-            )
-            for me, name in enumerate(self.agents)
+            bounded_mean(points[me]).interval() if me in points else None for me in range(len(self.agents))
         ]
 
     @cached_property
@@ -299,11 +294,11 @@ def _rating(key: str, heading: str, ratings: Callable[[AgentTable], Ratings], **
                 f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
                 f" {heading} only within this group"
             )
-        if found.with_prior:
-            order = [agent.name for agent in table.plan.agents if agent.name in found.with_prior]
+        if found.unbounded:
+            order = [agent.name for agent in table.plan.agents if agent.name in found.unbounded]
             names = ", ".join(sorted(order, key=lambda name: -found.elo[name].value))
-            why = "an agent is undefeated or has never scored"
-            yield f"{names}: {why}, so {heading} is based on a weak prior"
+            why = "won or lost everything against rated agents"
+            yield f"{names}: {why}, so the {heading} is bounded on one side only"
 
     return Column(
         key=key, heading=heading, values=values, form="interval", best="high", remarks=remarks, **options
@@ -360,7 +355,7 @@ _ROWS: Final = (
     Column(
         key="score",
         heading="score",
-        values=AgentTable.scores,
+        values=lambda table: table.scores,
         form="interval",
         decimals=2,
         note="Share of the others that it beat",
@@ -425,31 +420,12 @@ COLUMNS: Final[dict[str, Column]] = {row.key: row for row in _ROWS}
 """All columns by key, in the order of exports."""
 
 
-def _score(
-    groups: Sequence[Array] | None, seed: int, resamples: int, normal_from: int | None
-) -> Interval | None:
-    if not groups:
-        return None
-    drawn = bootstrap_mean(groups, seed, resamples, normal_from=normal_from)
-    # Without variation so far the bootstrap has no width, although later results may differ.
-    if drawn.low is not None and drawn.low == drawn.high:
-        drawn = wilson(drawn.value, sum(map(len, groups)))
-    if drawn.low is None or drawn.high is None:
-        return drawn
-    return attrs.evolve(drawn, low=max(0.0, drawn.low), high=min(1.0, drawn.high))
-
-
-def _points_by_task(
-    plan: TournamentPlan, results: ResultColumns
-) -> tuple[Mapping[int, Sequence[Array]], int | None]:
-    """Return by agent its points of each meeting on each task, and `normal_from` of `bootstrap_mean`.
-
-    The tasks are in the order in which the agent played them first.
-    """
+def _points_by_task(plan: TournamentPlan, results: ResultColumns) -> Mapping[int, Sequence[Array]]:
+    """Return by agent its points of each meeting on each task, in the order in which it played them first."""
     points = meeting_points(results)
     groups = Groups(points.agent * len(plan.tasks) + points.task, len(results.agents) * len(plan.tasks))
     values = [points.points[rows] for rows in groups.rows()]
     found: dict[int, list[Array]] = {}
     for group in np.argsort(groups.firsts(), kind="stable"):
         found.setdefault(int(groups.keys[group]) // len(plan.tasks), []).append(values[group])
-    return found, normal_bound(len(points.points))
+    return found
