@@ -19,6 +19,7 @@ from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultC
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import TimeHistogram
 from flagfall.tournament.scoring import ranked
+from flagfall.tournament.stats.differences import find_cycles
 from flagfall.tournament.stats.duels import Duels, duels_of, meeting_points, pairs_of_games
 from flagfall.tournament.stats.elo import Ratings, rate_duels
 from flagfall.tournament.stats.intervals import Interval, bounded_mean
@@ -141,9 +142,14 @@ class AgentTable:
         return rate_duels(self.agents, self.duels, self.plan.anchor)
 
     @cached_property
+    def pairs(self) -> Duels:
+        """All pairs of games for more than two seats, in the order of the schedule."""
+        return pairs_of_games(self.results)
+
+    @cached_property
     def skill(self) -> Ratings:
         """Ratings of all agents from games for more than two seats."""
-        return rate_duels(self.agents, pairs_of_games(self.results), self.plan.anchor)
+        return rate_duels(self.agents, self.pairs, self.plan.anchor)
 
     @cached_property
     def disqualifications(self) -> Array:
@@ -281,14 +287,16 @@ def add_column(column: Column) -> None:
     COLUMNS[column.key] = column
 
 
-def _rating(key: str, heading: str, ratings: Callable[[AgentTable], Ratings], **options: Any) -> Column:
+def _rating(
+    key: str, heading: str, rated: Callable[[AgentTable], tuple[Duels, Ratings]], **options: Any
+) -> Column:
     """Return the column of ratings by duels, with remarks on what they cannot say."""
 
     def values(table: AgentTable) -> Sequence[Any]:
-        return [ratings(table).elo.get(name) for name in table.agents]
+        return [rated(table)[1].elo.get(name) for name in table.agents]
 
     def remarks(table: AgentTable) -> Iterator[str]:
-        found = ratings(table)
+        duels, found = rated(table)
         for group in found.groups[1:]:
             yield (
                 f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
@@ -299,6 +307,12 @@ def _rating(key: str, heading: str, ratings: Callable[[AgentTable], Ratings], **
             names = ", ".join(sorted(order, key=lambda name: -found.elo[name].value))
             why = "won or lost everything against rated agents"
             yield f"{names}: {why}, so the {heading} is bounded on one side only"
+        if (cycles := find_cycles(table.agents, duels, found)) is not None:
+            who = " beats ".join((*cycles.strongest, cycles.strongest[0])) if cycles.strongest else ""
+            yield (
+                f"{100 * cycles.share:.0f} % of the differences between agents are cyclic"
+                f"{f' ({who})' if who else ''}, which {heading} cannot show"
+            )
 
     return Column(
         key=key, heading=heading, values=values, form="interval", best="high", remarks=remarks, **options
@@ -365,14 +379,14 @@ _ROWS: Final = (
     _rating(
         "elo",
         "Elo",
-        lambda table: table.elo,
+        lambda table: (table.duels, table.elo),
         note="From duels, by the model of Bradley and Terry",
         spare=None,
     ),
     _rating(
         "skill",
         "skill",
-        lambda table: table.skill,
+        lambda table: (table.pairs, table.skill),
         note="From games for more than two seats, by the model of Plackett and Luce; on the scale of Elo",
         spare=12,
     ),
