@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from flagfall.tournament.plan.parser import PLANS
+from tests.tournament.random_results import PLANS as PLANS_OF_RESULTS
+from tests.tournament.random_results import results_of
+from tests.viewer.tournaments import HOSTILE, renamed, store
 
 Call = Callable[..., Any]
 
@@ -145,6 +148,15 @@ def test_what_cannot_be_compared_is_said_in_a_line(call: Call, played: Call, lin
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_names_of_a_sent_folder_cannot_reach_the_terminal(call: Call, folder: Path) -> None:
+    plan = renamed(PLANS_OF_RESULTS["round-robin"], {"a0": HOSTILE})
+    store(folder / "sent", plan, results_of(plan, 1, 1.0).values())
+    for agents in (("a1", "nobody"), ("a1", HOSTILE)):
+        ended = call("results sent --compare", *agents)
+        assert (ended.code == 0) is (HOSTILE in agents), ended.err
+        assert (ended.out + ended.err).replace("\n", "").isprintable()
 
 
 @pytest.mark.usefixtures("plan")

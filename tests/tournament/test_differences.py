@@ -113,6 +113,13 @@ def test_tasks_count_alike_and_rewards_are_not_added_up():
     assert (found.whole.meetings, found.whole.score, found.whole.better) == (12, None, None)
 
 
+def test_infinite_rewards_have_no_difference():
+    plan = make_plan(2, Benchmark(), attrs.evolve(task("paid", 1, names(2)), score="reward"), repeats=5)
+    found = compare(plan, played(plan, lambda spec: record(spec, [math.inf if spec.round == 2 else 1.0])))
+    assert (found.whole.meetings, found.whole.score, found.whole.better) == (5, None, None)
+    assert found.duels.drawn == 5
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_the_other_way_round_it_is_the_opposite(name):
     plan = PLANS[name]

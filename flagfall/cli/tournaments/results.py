@@ -203,7 +203,10 @@ def show_comparison(folder: Path, agents: tuple[str, str], *, json: bool, wide: 
         known = [agent.name for agent in plan.agents]
         for name in agents:
             if name not in known:
-                raise UsageError(f"--compare: unknown agent {name!r}{suggest(name, known)}")
+                # Names of a folder that somebody sent may hold what a terminal obeys.
+                raise UsageError(
+                    f"--compare: unknown agent {name!r}{suggest(name, map(sanitize_terminal, known))}"
+                )
         if one == other:
             raise UsageError(f"--compare: {one!r} is named twice: name two agents")
         found = Comparisons(plan, stored_results(store, plan).columns).compare(one, other)
@@ -216,8 +219,8 @@ def show_comparison(folder: Path, agents: tuple[str, str], *, json: bool, wide: 
 def _print_comparison(found: Comparison, *, wide: bool) -> None:
     one, other = map(sanitize_terminal, found.agents)
     rows = table("task", numbers=("meetings", "difference", f"{one} is better"), title=f"{one} less {other}")
-    whole = {"all tasks": found.whole} if len(found.tasks) != 1 else {}
-    for task, row in (found.tasks | whole).items():
+    whole = [("all tasks", found.whole)] if len(found.tasks) != 1 else []
+    for task, row in [*found.tasks.items(), *whole]:
         score = "" if row.score is None else row.score.text("z.3f")
         rows.add_row(sanitize_terminal(task), number(row.meetings), score, _percent(row.better))
     print_table(rows, wide=wide)

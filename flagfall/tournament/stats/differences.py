@@ -42,8 +42,8 @@ class Difference:
 
     Attributes:
         meetings: meetings in which both played.
-        score: in the measure of the task; `None` where they did not meet, or the measures of several tasks
-            cannot be added up.
+        score: in the measure of the task; `None` where they did not meet, where a reward is infinite, and
+            where the measures of several tasks cannot be added up.
         better: probability that the mean of the first one is higher; `None` with too few meetings.
     """
 
@@ -129,16 +129,18 @@ class Comparisons:
         by_agent, task_of = self._scores
         (mine, my_means), (theirs, their_means) = by_agent[self._place[one]], by_agent[self._place[other]]
         both, my_rows, their_rows = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-        apart, task = my_means[my_rows] - their_means[their_rows], task_of[both]
+        with np.errstate(invalid="ignore"):  # of infinite rewards, which _estimate leaves out
+            apart, task = my_means[my_rows] - their_means[their_rows], task_of[both]
         return {int(place): apart[task == place] for place in np.unique(task)}
 
     def _estimate(self, by_task: dict[int, Array]) -> Difference:
         meetings = sum(map(len, by_task.values()))
         tasks = [self._plan.tasks[task] for task in by_task]
         is_reward = any(task.seats == 1 and task.score == "reward" for task in tasks)
-        if not meetings or (is_reward and len(tasks) > 1):
-            return Difference(meetings=meetings)
         groups = list(by_task.values())
+        cannot_be_added = is_reward and (len(tasks) > 1 or not np.isfinite(groups[0]).all())
+        if not meetings or cannot_be_added:
+            return Difference(meetings=meetings)
         mean = unbounded_mean(groups) if is_reward else bounded_mean(groups, -1.0, 1.0)
         return Difference(meetings=meetings, score=mean.interval(), better=mean.probability_above(0.0))
 
