@@ -46,7 +46,10 @@ _MOST_TRIALS: Final = 20
 
 _NO_SKEWNESS: Final = 1e-9
 _PAIR: Final = 2
-_UNSEEN: Final = 0.1
+_TRUSTED: Final = 1.5
+"""Trials that a value is worth up to which the variance is taken as it is estimated."""
+
+_UNSEEN: Final = 0.07
 """Success and failure assumed for the variance of a group at one of the bounds."""
 
 
@@ -135,7 +138,7 @@ def bounded_mean(groups: Sequence[Array], low: float = 0.0, high: float = 1.0) -
         trials = share * (1 - share) / variance if variance else inf
         if trials > values:  # the variance that shows it is an estimate, from few values
             known = 1.96 / float(stdtrit((sizes - 1).sum() + 2, 0.975))
-            trials = max(values, trials * known**2)
+            trials = max(min(trials, _TRUSTED * values), trials * known**2)
         trials = min(max(trials, values - 1), _MOST_TRIALS * values)
     one, other = (trials + 1) * share + 0.5, (trials + 1) * (1 - share) + 0.5
     return Estimate(
