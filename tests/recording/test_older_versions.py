@@ -248,13 +248,22 @@ def without_prose(standings: dict[str, Any]) -> dict[str, Any]:
     """Return standings with the number of their notes, whose wording may change.
 
     Older versions printed no sums of what agents noted; theirs noted nothing. Later ones have more columns.
+    They computed other intervals, and with them the Elo of agents that no result bounds on one side.
     """
     columns = json.loads(content("tournaments/benchmark.standings.json"))["rows"][0].keys()
+    unbounded = any("prior" in note or "bounded on one side" in note for note in standings["notes"])
+    columns -= {"elo"} if unbounded else set()
     rows = {
-        part: [{name: row[name] for name in columns} for row in standings[part]]
+        part: [{name: estimate(row[name]) for name in columns} for row in standings[part]]
         for part in ("rows", "timeless")
     }
-    return {"noted": [], **standings, **rows, "notes": len(standings["notes"])}
+    tasks = [{name: estimate(value) for name, value in row.items()} for row in standings["tasks"]]
+    return {"noted": [], **standings, **rows, "tasks": tasks, "notes": len(standings["notes"])}
+
+
+def estimate(value: Any) -> Any:
+    """Return the value of an interval, and any other value as it is."""
+    return value["value"] if isinstance(value, dict) and "value" in value else value
 
 
 def recorded(standings: Any) -> Any:

@@ -57,6 +57,9 @@ def test_of_too_few_values_nobody_can_tell(groups, lack):
 def test_equal_rewards_say_nothing_about_others():
     assert unbounded_mean([np.full(3, 7.0)]).interval().lack == "too few"
     assert unbounded_mean([np.full(100, 7.0)]).interval() == Interval(7.0, lack="all equal")
+    assert unbounded_mean([np.array([1.0, 2.0, 3.0, np.inf])]).interval() == Interval(
+        np.inf, lack="not finite"
+    )
     low, high = ends(bounded_mean([np.full(100, 0.5)]).interval())
     assert low < 0.5 < high
 

@@ -30,7 +30,7 @@ depend on each other, as duels of one meeting do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import inf, sqrt
 from typing import Final
@@ -69,20 +69,29 @@ _AT_A_TIME: Final = 200_000
 processor's cache."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Ratings:
     """Elo ratings.
 
     Attributes:
-        elo: by agent; agents without a duel have none.
         groups: sets of agents that can be compared, the largest first.
-        unbounded: agents whose Elo the results bound on one side at most.
     """
 
-    elo: Mapping[str, Interval]
     groups: tuple[tuple[str, ...], ...]
-    unbounded: frozenset[str]
     _fits: Sequence[_GroupFit]
+    _anchor: str | None
+
+    @cached_property
+    def elo(self) -> Mapping[str, Interval]:
+        """Elo by agent; agents without a duel have none."""
+        return {name: fit.estimate(place, base).interval() for name, place, fit, base in self._agents()}
+
+    @cached_property
+    def unbounded(self) -> frozenset[str]:
+        """Agents whose Elo the results bound on one side at most."""
+        return frozenset(
+            name for name, place, fit, base in self._agents() if not all(fit.bounds(place, base))
+        )
 
     def difference(self, one: str, other: str) -> Estimate | None:
         """Return the Elo of one agent less that of another; `None` if they cannot be compared."""
@@ -90,6 +99,13 @@ class Ratings:
             if {one, other} <= set(members):
                 return fit.estimate(members.index(one), [members.index(other)])
         return None
+
+    def _agents(self) -> Iterator[tuple[str, int, _GroupFit, Sequence[int]]]:
+        """Yield each agent, its place in its group, and the fit and the base of the group."""
+        for members, fit in zip(self.groups, self._fits, strict=True):
+            base = [members.index(self._anchor)] if self._anchor in members else fit.core
+            for place, name in enumerate(members):
+                yield name, place, fit, base
 
 
 def rate_duels(names: Sequence[str], duels: Duels, anchor: str | None = None) -> Ratings:
@@ -105,20 +121,8 @@ def rate_duels(names: Sequence[str], duels: Duels, anchor: str | None = None) ->
         if one is not other:
             group_of.update(dict.fromkeys(one + other, one + other))
     groups = sorted(dict.fromkeys(group_of.values()), key=len, reverse=True)
-    elo: dict[str, Interval] = {}
-    unbounded: set[str] = set()
-    fits = []
-    for group in groups:
-        fit = _GroupFit(_among(duels, group, len(names)), len(group))
-        members = [names[agent] for agent in group]
-        base = [members.index(anchor)] if anchor in members else fit.core
-        for place, name in enumerate(members):
-            elo[name] = fit.estimate(place, base).interval()
-            if not all(fit.bounds(place, base)):
-                unbounded.add(name)
-        fits.append(fit)
-    named = tuple(tuple(names[agent] for agent in group) for group in groups)
-    return Ratings(elo, named, frozenset(unbounded), fits)
+    fits = [_GroupFit(_among(duels, group, len(names)), len(group)) for group in groups]
+    return Ratings(tuple(tuple(names[agent] for agent in group) for group in groups), fits, anchor)
 
 
 def _pairs_in_order(duels: Duels, agents: int) -> list[tuple[int, int]]:

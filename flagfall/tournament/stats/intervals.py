@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import cbrt, inf, isinf, sqrt
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import attrs
 import numpy as np
@@ -53,6 +53,10 @@ _UNSEEN: Final = 0.07
 """Success and failure assumed for the variance of a group at one of the bounds."""
 
 
+Lack: TypeAlias = Literal["", "too few", "all equal", "not finite"]
+"""Why there is no interval: too few values, unbounded ones that are all equal, or one that is no number."""
+
+
 @attrs.frozen
 class Interval:
     """An estimate with its confidence interval.
@@ -60,13 +64,13 @@ class Interval:
     Attributes:
         low: lower end; `None` if there is none. With a `high`, the results do not bound it below.
         high: upper end; `None` likewise.
-        lack: why there is neither: too few values, or unbounded ones that are all equal.
+        lack: why there is neither.
     """
 
     value: float = attrs.field(converter=float)
     low: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
     high: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
-    lack: Literal["", "too few", "all equal"] = ""
+    lack: Lack = ""
 
     def text(self, form: str) -> str:
         """Return it as text: `5 [3, 6]`, `>= 3`, `<= 6`, or `5 (too few)`.
@@ -102,7 +106,7 @@ class Estimate:
     value: float
     quantile: Callable[[float], float] | None = None
     below: Callable[[float], float] | None = None
-    lack: Literal["", "too few", "all equal"] = ""
+    lack: Lack = ""
 
     def interval(self, level: float = LEVEL) -> Interval:
         """Return the interval that leaves out half of the rest on either side."""
@@ -157,6 +161,8 @@ def unbounded_mean(groups: Sequence[Array]) -> Estimate:
     from scipy.special import stdtr, stdtrit  # noqa: PLC0415 - takes 0.1 s
 
     mean, different = _mean(groups), np.unique(np.concatenate(groups))
+    if not np.isfinite(different).all():
+        return Estimate(value=mean, lack="not finite")
     sizes = [len(group) for group in groups]
     if sum(sizes) >= TWO_VALUES and len(different) == _PAIR:
         return bounded_mean(groups, *different.tolist())
