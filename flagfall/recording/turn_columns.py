@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchStarted, SeatReady, TaskStarted, TurnPlayed
+from flagfall.events import MAX_WHOLE, Event, MatchStarted, SeatReady, TaskStarted, TurnPlayed
 from flagfall.recording.journal.reader import JournalError, read_journal
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.recording.turn_values import Cells, Column, Form, column_of, joined, objects, size_of
@@ -38,8 +38,6 @@ _WHOLE_OR_NONE: Final = ("soft_limit_ns", "hard_limit_ns", "bank_ns", "answers")
 
 _NAMES: Final = ("agent", "task", "verdict")
 """Columns of texts that recur; an array has one object for all that are equal."""
-
-_TEXTS: Final = ("refused",)
 
 COLUMNS: Final = (
     *("turn", "seat", "agent", "task", "index", "at_ns", "spent_ns", "credit_ns", "verdict"),
@@ -118,7 +116,7 @@ class Turns(Mapping[str, Column]):
 def read_turns(path: str | os.PathLike[str], *, partial: bool = False) -> Turns:
     """Read all turns of a journal.
 
-    A turn takes 120 bytes if observation and action are whole numbers; other values take what their objects
+    A turn takes 144 bytes if observation and action are whole numbers; other values take what their objects
     take. `iter_turns` needs memory for one block only.
 
     Args:
@@ -149,7 +147,8 @@ def iter_turns(path: str | os.PathLike[str], rows: int = BLOCK_ROWS) -> Iterator
     A column that is whole numbers in one block may be objects in the next one.
 
     Args:
-        rows: number of rows of each block but the last; at least one block is yielded.
+        rows: number of rows of each block but the last, or of fewer that have `BLOCK_BYTES`; at least one
+            block is yielded.
 
     Raises:
         JournalTruncated: the journal has no end; all blocks that can be read were yielded before.
@@ -224,7 +223,8 @@ class _Block:
         for name in COLUMNS:
             values = given[name] if name in given else [getattr(turn, name) for turn in turns]
             if name in _WHOLE_OR_NONE:
-                values = [_NONE if value is None else value for value in values]
+                # A bank that only a forged time control has grows beyond all whole numbers.
+                values = [_NONE if value is None else min(value, MAX_WHOLE) for value in values]
             if name in _VALUES:
                 columns[name] = column_of(values)
             else:

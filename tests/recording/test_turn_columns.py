@@ -184,7 +184,13 @@ def test_tables_have_all_columns(name: str, library: str, tmp_path: Path) -> Non
     assert [name for name in found if not name.endswith(("_shape", "_dtype"))] == list(COLUMNS)
 
 
-def sealed(path: Path, observations: list[Any]) -> Path:
+def test_a_bank_without_bounds_is_cut(tmp_path: Path) -> None:
+    path = sealed(tmp_path / "run.jsonl", [0] * 3, "act=40ms/1s bank=1000000h+1000000h")
+    most = 2**63 - 1
+    assert read_turns(path)["bank_ns"].tolist() == [2 * 3_600 * 10**15, most, most]
+
+
+def sealed(path: Path, observations: list[Any], time_control: str = "") -> Path:
     """Write a journal with a turn for each observation, whose action is the same."""
     header = MatchStarted(
         at_ns=0,
@@ -194,7 +200,7 @@ def sealed(path: Path, observations: list[Any]) -> Path:
         scheduler="",
         agents=["me"],
         seed=0,
-        time_control="",
+        time_control=time_control,
         clock="virtual",
     )
     lines = [encode(header)] + [
