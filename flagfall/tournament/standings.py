@@ -27,7 +27,6 @@ from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import MATCH_FIELDS, SEAT_FIELDS, MatchRecord, Records
 from flagfall.tournament.scoring import rank_key, rank_totals
 from flagfall.tournament.stats.duels import SprtState
-from flagfall.tournament.stats.intervals import RESAMPLES
 from flagfall.tournament.store import Store
 from flagfall.tournament.tables import COLUMNS, PARTS, AgentRow, AgentTable, RankKeys, drawn_column
 from flagfall.tournament.task_tables import TaskRow, task_rows, task_totals
@@ -89,7 +88,7 @@ class StoredResults:
     noted: tuple[NotedSum, ...]
     disqualified: tuple[Disqualified, ...]
 
-    def standings(self, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+    def standings(self, plan: TournamentPlan) -> Standings:
         """Return the standings."""
         results, points = self.columns, self.points
         keys: RankKeys = {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
@@ -97,14 +96,14 @@ class StoredResults:
             names = [agent.name for agent in plan.agents]
             keys = rank_key(names, rank_totals(plan, task_totals(plan, results)))
             points = {agent: (float(key[0]), None) for agent, key in keys.items()}
-        table = AgentTable(plan, results, resamples, points)
+        table = AgentTable(plan, results, points)
         timeless = results.without_time_losses()
         rows = table.rows(keys)
         why = [one.remark() for one in self.disqualified if one.detail][:_MAX_REMARKS]
         return Standings(
             rows=rows,
-            timeless=() if timeless is results else AgentTable(plan, timeless, resamples).rows({}),
-            tasks=tuple(task_rows(plan, results, resamples)),
+            timeless=() if timeless is results else AgentTable(plan, timeless).rows({}),
+            tasks=tuple(task_rows(plan, results)),
             sprt=self.sprt,
             over=self.over,
             noted=self.noted,
@@ -127,14 +126,13 @@ def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:
     )
 
 
-def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
+def compute_standings(plan: TournamentPlan, records: Records) -> Standings:
     """Return the standings of a tournament.
 
     Args:
         records: the records of the matches that count.
-        resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
-    return _results_of(plan, records).standings(plan, resamples=resamples)
+    return _results_of(plan, records).standings(plan)
 
 
 def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
@@ -158,9 +156,9 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     )
 
 
-def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+def stored_standings(store: Store, plan: TournamentPlan) -> Standings:
     """Return the standings of a stored tournament; see `stored_results`."""
-    return stored_results(store, plan).standings(plan, resamples=resamples)
+    return stored_results(store, plan).standings(plan)
 
 
 ExportRow: TypeAlias = dict[str, Any]

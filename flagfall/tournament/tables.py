@@ -15,14 +15,13 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError, suggest
-from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultColumns
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import TimeHistogram
 from flagfall.tournament.scoring import ranked
 from flagfall.tournament.stats.duels import Duels, duels_of, game_tables, meeting_points
 from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
-from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound, wilson
+from flagfall.tournament.stats.intervals import Interval, bounded_mean
 
 _PAIR: Final = 2
 
@@ -121,14 +120,12 @@ class AgentTable:
         self,
         plan: TournamentPlan,
         results: ResultColumns,
-        resamples: int,
         points: Points = _NO_POINTS,
     ) -> None:
         self.plan = plan
         self.results = results
         self.points = points
         self.agents: tuple[str, ...] = results.agents
-        self._resamples = resamples
 
     @cached_property
     def seats(self) -> Groups:
@@ -173,14 +170,12 @@ class AgentTable:
         """
         return self.seats.sums(self.results.seat_counters[counter])
 
+    @cached_property
     def scores(self) -> Sequence[Interval | None]:
-        """Return the score of each agent; see the head of `flagfall.tournament.standings`."""
-        points, normal_from = _points_by_task(self.plan, self.results)
+        """Score of each agent; see the head of `flagfall.tournament.standings`."""
+        points = _points_by_task(self.plan, self.results)
         return [
-            _score(
-                points.get(me), derive_seed(self.plan.seed, "bootstrap", name), self._resamples, normal_from
-            )
-            for me, name in enumerate(self.agents)
+            bounded_mean(points[me]).interval() if me in points else None for me in range(len(self.agents))
         ]
 
     @cached_property
@@ -295,10 +290,10 @@ def _elo_remarks(table: AgentTable) -> Iterator[str]:
             f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
             " Elo only within this group"
         )
-    if elo.with_prior:
-        order = [agent.name for agent in table.plan.agents if agent.name in elo.with_prior]
+    if elo.unbounded:
+        order = [agent.name for agent in table.plan.agents if agent.name in elo.unbounded]
         names = ", ".join(sorted(order, key=lambda name: -elo.elo[name].value))
-        yield f"{names}: an agent is undefeated or has never scored, so Elo is based on a weak prior"
+        yield f"{names}: won or lost everything against rated agents, so the Elo is bounded on one side only"
 
 
 def _skills(table: AgentTable) -> Sequence[Any]:
@@ -357,7 +352,7 @@ _ROWS: Final = (
     Column(
         key="score",
         heading="score",
-        values=AgentTable.scores,
+        values=lambda table: table.scores,
         form="interval",
         decimals=2,
         note="Share of the others that it beat",
@@ -429,31 +424,12 @@ COLUMNS: Final[dict[str, Column]] = {row.key: row for row in _ROWS}
 """All columns by key, in the order of exports."""
 
 
-def _score(
-    groups: Sequence[Array] | None, seed: int, resamples: int, normal_from: int | None
-) -> Interval | None:
-    if not groups:
-        return None
-    drawn = bootstrap_mean(groups, seed, resamples, normal_from=normal_from)
-    # Without variation so far the bootstrap has no width, although later results may differ.
-    if drawn.low is not None and drawn.low == drawn.high:
-        drawn = wilson(drawn.value, sum(map(len, groups)))
-    if drawn.low is None or drawn.high is None:
-        return drawn
-    return attrs.evolve(drawn, low=max(0.0, drawn.low), high=min(1.0, drawn.high))
-
-
-def _points_by_task(
-    plan: TournamentPlan, results: ResultColumns
-) -> tuple[Mapping[int, Sequence[Array]], int | None]:
-    """Return by agent its points of each meeting on each task, and `normal_from` of `bootstrap_mean`.
-
-    The tasks are in the order in which the agent played them first.
-    """
+def _points_by_task(plan: TournamentPlan, results: ResultColumns) -> Mapping[int, Sequence[Array]]:
+    """Return by agent its points of each meeting on each task, in the order in which it played them first."""
     points = meeting_points(results)
     groups = Groups(points.agent * len(plan.tasks) + points.task, len(results.agents) * len(plan.tasks))
     values = [points.points[rows] for rows in groups.rows()]
     found: dict[int, list[Array]] = {}
     for group in np.argsort(groups.firsts(), kind="stable"):
         found.setdefault(int(groups.keys[group]) // len(plan.tasks), []).append(values[group])
-    return found, normal_bound(len(points.points))
+    return found

@@ -10,13 +10,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, TimeHistogram, compare_solo
 from flagfall.tournament.stats.duels import ELO_SCALE, Duels, points_of
 from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
-from flagfall.tournament.stats.intervals import bootstrap_mean
+from flagfall.tournament.stats.intervals import Interval, bounded_mean, unbounded_mean
 
 Pairs = Sequence[tuple[MatchSpec, MatchRecord]]
 
@@ -29,6 +28,13 @@ class RatedDuel:
     second: str
     score: float
     meeting: int
+
+
+def ends(interval: Interval) -> tuple[float, float]:
+    """Return both ends of an interval that has them."""
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.low, interval.high
 
 
 def rate(duels: Sequence[RatedDuel], anchor: str | None = None) -> Ratings:
@@ -98,8 +104,8 @@ def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]
     return rows
 
 
-def plain_scores(plan: TournamentPlan, played: Pairs) -> dict[str, Any]:
-    """Return the mean and the bootstrap interval of each agent's points."""
+def plain_scores(played: Pairs) -> dict[str, Any]:
+    """Return the mean of each agent's points, with its interval."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for meeting in meetings_of(played):
         games: dict[str, list[float]] = defaultdict(list)
@@ -109,7 +115,7 @@ def plain_scores(plan: TournamentPlan, played: Pairs) -> dict[str, Any]:
         for name, shares in games.items():
             found[name][meeting[0][0].task].append(sum(shares) / len(shares))
     return {
-        name: bootstrap_mean(list(groups.values()), derive_seed(plan.seed, "bootstrap", name))
+        name: bounded_mean([np.array(group) for group in groups.values()]).interval()
         for name, groups in found.items()
     }
 
@@ -129,13 +135,16 @@ def plain_tasks(plan: TournamentPlan, played: Pairs) -> list[dict[str, Any]]:
             scores: dict[str, list[float]] = defaultdict(list)
             for spec, _, seat in mine:
                 scores[spec.meeting].append(seat.score)
-            seed = derive_seed(plan.seed, "bootstrap", name, task.name)
+            is_bounded = task.seats > 1 or task.score == "result"
+            estimate = bounded_mean if is_bounded else unbounded_mean
             rows.append(
                 {
                     "task": task.name,
                     "agent": name,
                     "matches": len(mine),
-                    "score": bootstrap_mean([[sum(some) / len(some) for some in scores.values()]], seed),
+                    "score": estimate(
+                        [np.array([sum(some) / len(some) for some in scores.values()])]
+                    ).interval(),
                     "reward": sum(seat.reward for _, _, seat in mine) / len(mine),
                     "solved": sum(record.solved for _, record, _ in mine) if task.seats == 1 else 0,
                     "tasks": sum(record.tasks for _, record, _ in mine),

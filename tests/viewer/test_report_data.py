@@ -98,7 +98,7 @@ def test_a_rating_course_ends_at_the_final_rating(tmp_path: Path, name: str) -> 
     for series in course["series"]:
         final = data["standings"][series["agent"]]["elo"]
         assert series["value"][-1] == round(final["value"], 1)
-        assert series["low"][-1] == round(final["low"], 1)
+        assert series["low"][-1] == (None if final["low"] is None else round(final["low"], 1))
 
 
 def test_without_duels_the_course_is_the_mean_score(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_plan_is_read_from_its_facts_alone(name: str) -> None:
     made = plan_of_facts(plan.name, plan.seed, plan_facts(plan))
     records = results_of(plan, 5, 1.0)
     assert list(schedule(made).walk(records)) == list(schedule(plan).walk(records))
-    assert compute_standings(made, records, resamples=0) == compute_standings(plan, records, resamples=0)
+    assert compute_standings(made, records) == compute_standings(plan, records)
     assert {**plan_facts(plan), "seed": "0"}.items() >= {
         key: value for key, value in plan_facts(made).items() if "isolation" not in key and key != "seed"
     }.items()

@@ -27,19 +27,12 @@ if TYPE_CHECKING:
     from flagfall.tournament.model import PlannedTask, TournamentPlan
     from flagfall.tournament.records import MatchRecord, MatchSpec
     from flagfall.tournament.standings import ExportRow, Standings
-    from flagfall.tournament.stats.intervals import Interval
     from flagfall.tournament.tables import AgentRow
     from flagfall.viewer.report.plots import PlotFormat
 
 
-def _interval(value: Interval, places: int) -> str:
-    if value.low is None or value.high is None:
-        return f"{value.value:z.{places}f}"
-    return f"{value.value:z.{places}f} [{value.low:z.{places}f}, {value.high:z.{places}f}]"
-
-
 _TEXTS: Final[dict[str, Callable[[Any, int], str]]] = {
-    "interval": _interval,
+    "interval": lambda value, places: value.text(f"z.{places}f"),
     "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
     "number": lambda value, _: number(value),
     "count": lambda value, _: number(value),
@@ -68,7 +61,7 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
             sanitize_terminal(row.task),
             sanitize_terminal(row.agent),
             number(row.matches),
-            _interval(row.score, 2),
+            row.score.text("z.2f"),
             number(row.reward),
             *counts,
         )

@@ -74,7 +74,7 @@ def _course(source: ReportSource, rating: Column) -> dict[str, Any]:
     course = _Course(len(source.ranked), len(ends))
     matches = np.searchsorted(columns.meeting, ends).tolist()
     for point, (end, number) in enumerate(zip(ends, matches, strict=True)):
-        table = AgentTable(source.plan, columns.beginning(number), resamples=0)
+        table = AgentTable(source.plan, columns.beginning(number))
         table.duels = source.duels.beginning(end)  # of all, they take as long as the rating
         for place, found in enumerate(rating.values(table)):
             if found is not None:
