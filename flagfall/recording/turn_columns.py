@@ -223,7 +223,7 @@ class _Block:
         for name in COLUMNS:
             values = given[name] if name in given else [getattr(turn, name) for turn in turns]
             if name in _WHOLE_OR_NONE:
-                # A bank that only a forged time control has grows beyond all whole numbers.
+                # The bank of a forged time control can grow beyond all whole numbers.
                 values = [_NONE if value is None else min(value, MAX_WHOLE) for value in values]
             if name in _VALUES:
                 columns[name] = column_of(values)

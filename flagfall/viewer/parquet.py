@@ -171,10 +171,11 @@ class _RowGroups:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left, and end the file, which has a schema in any case."""
+        """Write what is left, and end the file."""
         if self._tables:
             self._flush()
-        self._writer.close()
+        if self._writer is not None:  # a journal was there, and is no more
+            self._writer.close()
 
     def _flush(self) -> None:
         table = self._pa.concat_tables(self._tables).unify_dictionaries()

@@ -594,21 +594,19 @@ async def test_turns_are_refused_and_counted_once_the_model_has_answered(server:
 
 
 async def test_a_model_that_has_not_answered_yet_may_still_do_so(server: Any, monkeypatch: Any):
-    control = "start=20s act=400ms/10s"
-
-    async def play_choice(*answers: Answer) -> Any:
-        played = await play_here(Choice(4), agent(server(*answers)), control=control)
+    async def play_two(*answers: Answer) -> Any:
+        played = await play_here(Choice(2), agent(server(*answers)), control=CONTROL)
         return played.result.seats[0]  # type: ignore[union-attr]
 
-    assert (await play_choice(*[limited] * 2, completes({"action": 3}))).disqualified is None
-    assert (await play_choice(limited, completes("no"))).disqualified is None
-    seat = await play_choice(limited)
-    assert seat.detail.startswith("no answer in 4 of 4 turns (rate limited): HTTP status 429 ")
-    assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 4)
-    monkeypatch.setattr("flagfall.agents.samples.llm.endpoint.MAX_FAILED_TURNS", 2)
-    seat = await play_choice(limited)
-    assert seat.detail.startswith("no answer in 2 of 2 turns (rate limited)")
+    for answer in (completes({"action": 3}), completes("no")):
+        assert (await play_two(limited, answer)).disqualified is None
+    seat = await play_two(limited)
+    assert seat.detail.startswith("no answer in 2 of 2 turns (rate limited): HTTP status 429 ")
     assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 2)
+    monkeypatch.setattr("flagfall.agents.samples.llm.endpoint.MAX_FAILED_TURNS", 1)
+    seat = await play_two(limited)
+    assert seat.detail.startswith("no answer in 1 of 1 turn (rate limited)")
+    assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 1)
 
 
 def limited(server: Server, _asked: Any) -> None:
