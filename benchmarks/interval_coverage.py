@@ -101,11 +101,12 @@ def scores(scale: int) -> Iterator[Row]:
     for repeats in REPEATS:
         at = _fixed(0.9, repeats)
         yield _row(f"share solved, p = 0.9, {repeats} repeats", at, draws, AT_LEAST)
-    for tasks, repeats in ((3, 3), (3, 10), (10, 3), (20, 2)):
+    for tasks, some in ((3, REPEATS), (10, (3, 10)), (20, (2,))):
         for kind, play in (("solved", _solved), ("both sides", _both_sides)):
-            name = f"score, {tasks} tasks, {repeats} repeats, {kind}"
-            yield _row(name, _of_shares(play, tasks, repeats), draws)
-    for repeats in (3, 10):
+            for repeats in some:
+                name = f"score, {tasks} tasks, {repeats} repeats, {kind}"
+                yield _row(name, _of_shares(play, tasks, repeats), draws)
+    for repeats in REPEATS:
         yield _row(f"difference of scores, 3 tasks, {repeats} repeats", _paired(3, repeats), draws)
 
 
@@ -214,22 +215,27 @@ def _of_differences(repeats: int) -> Draw:
     return draw
 
 
+_FIELDS: Final = (
+    ("8 agents, two games", 8, "two games", 150.0),
+    ("8 agents, draws", 8, "draws", 150.0),
+    ("8 agents, equal games", 8, "equal games", 150.0),
+    ("8 agents alone", 8, "alone", 150.0),
+    ("4 agents, two games", 4, "two games", 150.0),
+    ("2 agents, two games", 2, "two games", 150.0),
+    ("a wide field", 8, "two games", 600.0),
+)
+
+
 def elo(scale: int) -> Iterator[Row]:
     """Yield rows of Elo, also with draws, and with games of a meeting that depend on each other."""
     draws = reduced(DRAWS, scale)
-    for repeats in REPEATS:
-        for kind in ("two games", "draws", "equal games"):
-            yield _row(f"Elo, 8 agents, {repeats} repeats, {kind}", _of_elo(8, repeats, kind, 150), draws)
-    for repeats in (3, 10, 30):
-        yield _row(f"Elo, 8 agents alone, {repeats} repeats", _of_elo(8, repeats, "alone", 150), draws)
-    for agents, repeats in ((2, 5), (2, 20), (4, 3), (16, 3)):
-        name = f"Elo, {agents} agents, {repeats} repeats, two games"
-        yield _row(name, _of_elo(agents, repeats, "two games", 150), draws)
-    for repeats in (3, 10):
-        yield _row(f"Elo, a wide field, {repeats} repeats", _of_elo(8, repeats, "two games", 600), draws)
+    for name, agents, kind, spread in _FIELDS:
+        for repeats in REPEATS:
+            draw = _of_elo(agents, repeats, kind, spread)
+            yield _row(f"Elo, {name}, {repeats} repeats", draw, draws, AT_LEAST if "wide" in name else GOOD)
     for gap in (400, 1600):
         yield _row(f"Elo, a gap of {gap}, 30 repeats", _of_a_gap(gap, 30), draws, AT_LEAST)
-    for repeats in (3, 10):
+    for repeats in REPEATS:
         yield _row(f"difference of Elo, {repeats} repeats", _of_differences(repeats), draws)
 
 

@@ -1,11 +1,10 @@
 """Standings of a tournament: ranks with their uncertainty, and use of time. Pure, from records.
 
 *Score*: of the games at a task, the share of the other agents that an agent beat, 0.5 if it equals all of
-them; games of one meeting count together, tasks count alike. *Elo* comes from duels, see
-`flagfall.tournament.stats.elo`; *skill* from games for more than two seats, see
-`flagfall.tournament.stats.elo`. An agent is ranked by its Elo or the rating that the plan names, or by its
-score if it has none; in a Swiss tournament by points, in a knockout by the rounds that it survived, and under
-Formula One scoring by points for its place on each task.
+them; games of one meeting count together, tasks count alike. *Elo* comes from duels, and *skill* in the same
+way from games for more than two seats; see `flagfall.tournament.stats.elo`. An agent is ranked by its Elo or
+the rating that the plan names, or by its score if it has none; in a Swiss tournament by points, in a knockout
+by the rounds that it survived, and under Formula One scoring by points for its place on each task.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from flagfall.tournament.records import MATCH_FIELDS, SEAT_FIELDS, MatchRecord, 
 from flagfall.tournament.scoring import rank_key, rank_totals
 from flagfall.tournament.stats.duels import SprtState
 from flagfall.tournament.store import Store
-from flagfall.tournament.tables import COLUMNS, PARTS, AgentRow, AgentTable, RankKeys, drawn_column
+from flagfall.tournament.tables import COLUMNS, AgentRow, AgentTable, RankKeys, drawn_column
 from flagfall.tournament.task_tables import TaskRow, task_rows, task_totals
 
 _MAX_REMARKS: Final = 20
@@ -176,12 +175,11 @@ def agent_rows(standings: Standings) -> list[ExportRow]:
 def _flat(row: AgentRow) -> ExportRow:
     flat: ExportRow = {"place": row.place, "agent": row.agent}
     for name, value in row.values.items():
-        parts = PARTS.get(COLUMNS[name].form, ())
-        for part in parts:
-            column = name if part == "value" else f"{name}_{part}"
-            flat[column] = None if value is None else getattr(value, part)
-        if not parts:
+        if COLUMNS[name].form != "interval":
             flat[name] = value
+            continue
+        for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+            flat[column] = None if value is None else getattr(value, part)
     return flat
 
 

@@ -19,21 +19,15 @@ from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultC
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import TimeHistogram
 from flagfall.tournament.scoring import ranked
-from flagfall.tournament.stats.duels import Duels, duels_of, game_tables, meeting_points
-from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
+from flagfall.tournament.stats.differences import find_cycles
+from flagfall.tournament.stats.duels import Duels, duels_of, meeting_points, pairs_of_games
+from flagfall.tournament.stats.elo import Ratings, rate_duels
 from flagfall.tournament.stats.intervals import Interval, bounded_mean
-
-_PAIR: Final = 2
 
 RankKeys: TypeAlias = Mapping[str, tuple[float, ...]]
 """By agent: numbers that rank it before its rating does, the most important first; larger is better."""
 
 _NO_POINTS: Final[Points] = MappingProxyType({})
-
-PARTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
-    {"interval": ("value", "low", "high"), "spread": ("mu", "sigma")}
-)
-"""Forms of columns whose values have several parts, which are columns of exports."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -44,9 +38,9 @@ class Column:
         key: its name in JSON and exports; `AgentRow` has an attribute of this name.
         values: returns a value for each agent of `AgentTable.agents`, `None` where it has none. Raises
             `ImportError` where `needs` is not installed.
-        form: of its values: `interval` is an `Interval`, `spread` a `Skill`, `number` and `count` are plain
-            numbers, `duration` is in ns.
-        decimals: digits after the point of an interval or a spread.
+        form: of its values: `interval` is an `Interval`, `number` and `count` are plain numbers, `duration`
+            is in ns.
+        decimals: digits after the point of an interval.
         note: explanation for readers of pages.
         label: heading on pages; by default `heading` with a capital letter.
         best: whether the highest or the lowest value ranks first; `None` if it is not a rating. A plan ranks
@@ -61,7 +55,7 @@ class Column:
     key: str
     heading: str
     values: Callable[[AgentTable], Sequence[Any] | Array]
-    form: Literal["interval", "spread", "number", "count", "duration"] = "count"
+    form: Literal["interval", "number", "count", "duration"] = "count"
     decimals: int = 0
     note: str = ""
     label: str = attrs.field()
@@ -148,6 +142,16 @@ class AgentTable:
         return rate_duels(self.agents, self.duels, self.plan.anchor)
 
     @cached_property
+    def pairs(self) -> Duels:
+        """All pairs of games for more than two seats, in the order of the schedule."""
+        return pairs_of_games(self.results)
+
+    @cached_property
+    def skill(self) -> Ratings:
+        """Ratings of all agents from games for more than two seats."""
+        return rate_duels(self.agents, self.pairs, self.plan.anchor)
+
+    @cached_property
     def disqualifications(self) -> Array:
         """Matches in which each agent was disqualified: in all, and by the clock."""
         disqualified = self.results.disqualified != NOT_DISQUALIFIED
@@ -229,7 +233,7 @@ def _rating_key(row: AgentRow, order: Sequence[Column]) -> tuple[float, ...]:
     """Return a sort key of a row by the first rating that it has, smaller is better."""
     for number, column in enumerate(order):
         if (value := row.values[column.key]) is not None:
-            estimate = getattr(value, PARTS[column.form][0]) if column.form in PARTS else value
+            estimate = value.value if column.form == "interval" else value
             return (number, estimate if column.best == "low" else -estimate)
     return (len(order), 0.0)
 
@@ -283,23 +287,36 @@ def add_column(column: Column) -> None:
     COLUMNS[column.key] = column
 
 
-def _elo_remarks(table: AgentTable) -> Iterator[str]:
-    elo = table.elo
-    for group in elo.groups[1:]:
-        yield (
-            f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
-            " Elo only within this group"
-        )
-    if elo.unbounded:
-        order = [agent.name for agent in table.plan.agents if agent.name in elo.unbounded]
-        names = ", ".join(sorted(order, key=lambda name: -elo.elo[name].value))
-        yield f"{names}: won or lost everything against rated agents, so the Elo is bounded on one side only"
+def _rating(
+    key: str, heading: str, rated: Callable[[AgentTable], tuple[Duels, Ratings]], **options: Any
+) -> Column:
+    """Return the column of ratings by duels, with remarks on what they cannot say."""
 
+    def values(table: AgentTable) -> Sequence[Any]:
+        return [rated(table)[1].elo.get(name) for name in table.agents]
 
-def _skills(table: AgentTable) -> Sequence[Any]:
-    is_rated = bool((table.results.seats > _PAIR).any())
-    skills = rate_skills(game_tables(table.results)) if is_rated else {}
-    return [skills.get(name) for name in table.agents]
+    def remarks(table: AgentTable) -> Iterator[str]:
+        duels, found = rated(table)
+        for group in found.groups[1:]:
+            yield (
+                f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
+                f" {heading} only within this group"
+            )
+        if found.unbounded:
+            order = [agent.name for agent in table.plan.agents if agent.name in found.unbounded]
+            names = ", ".join(sorted(order, key=lambda name: -found.elo[name].value))
+            why = "won or lost everything against rated agents"
+            yield f"{names}: {why}, so the {heading} is bounded on one side only"
+        if (cycles := find_cycles(table.agents, duels, found)) is not None:
+            who = " beats ".join((*cycles.strongest, cycles.strongest[0])) if cycles.strongest else ""
+            yield (
+                f"{100 * cycles.share:.0f} % of the differences between agents are cyclic"
+                f"{f' ({who})' if who else ''}, which {heading} cannot show"
+            )
+
+    return Column(
+        key=key, heading=heading, values=values, form="interval", best="high", remarks=remarks, **options
+    )
 
 
 def _counter(key: str, heading: str, **options: Any) -> Column:
@@ -359,25 +376,18 @@ _ROWS: Final = (
         best="high",
         spare=None,
     ),
-    Column(
-        key="elo",
-        heading="Elo",
-        values=lambda table: [table.elo.elo.get(name) for name in table.agents],
-        form="interval",
+    _rating(
+        "elo",
+        "Elo",
+        lambda table: (table.duels, table.elo),
         note="From duels, by the model of Bradley and Terry",
-        best="high",
-        remarks=_elo_remarks,
         spare=None,
     ),
-    Column(
-        key="skill",
-        heading="skill",
-        values=_skills,
-        form="spread",
-        decimals=1,
-        note="From games for more than two seats, by openskill; it starts at 25",
-        best="high",
-        needs="flagfall[ratings]",
+    _rating(
+        "skill",
+        "skill",
+        lambda table: (table.pairs, table.skill),
+        note="From games for more than two seats, by the model of Plackett and Luce; on the scale of Elo",
         spare=12,
     ),
     _counter("turns", "turns", shown="files"),

@@ -154,8 +154,6 @@ def _cell(column: Column, value: Any) -> str:
     if column.form == "duration":
         return _duration(value)
     places = column.decimals
-    if column.form == "spread":
-        return f"{value.mu:z,.{places}f} ± {value.sigma:,.{places}f}"
     if column.form != "interval":
         return _number(value)
     return escape(value.text(f"z,.{places}f"))

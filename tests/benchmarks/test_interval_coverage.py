@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import interval_coverage
 from benchmarks.interval_coverage import DRAWS, SUITE
+from flagfall.tournament.stats.elo import rate_duels
 from flagfall.tournament.stats.intervals import Estimate
 
 SCALE = 20
@@ -52,12 +53,10 @@ def test_the_bounds_notice_a_normal_distribution_in_place_of_the_right_one(monke
 
 @pytest.mark.release
 def test_the_bounds_notice_elo_whose_games_count_one_by_one(monkeypatch):
-    of_meetings = interval_coverage.rate_duels
-
     def of_games(names, duels, anchor=None):
         games = np.arange(len(duels.meeting))
-        return of_meetings(names, attrs.evolve(duels, meeting=games), anchor)
+        return rate_duels(names, attrs.evolve(duels, meeting=games), anchor)
 
     monkeypatch.setattr(interval_coverage, "rate_duels", of_games)
     monkeypatch.setattr(interval_coverage, "REPEATS", (30,))
-    assert "Elo, 8 agents, 30 repeats, equal games" in missed("elo", draws=200)
+    assert "Elo, 8 agents, equal games, 30 repeats" in missed("elo", draws=200)

@@ -91,6 +91,7 @@ TABLES = {
     f"gvgai contest windfall cinders --agent random --agent q-learning {TRACK}": ["place", "agent", "points"],
     "tournament cup.toml --dry-run": ["match", "task", "agents", "seed"],
     "results cup-results --matches": ["id", "status", "why", "agent", "score"],
+    "results cup-results --compare random repeating": ["task", "meetings", "difference", "random is better"],
     "ctl paused-results status": ["match", "task", "agents", "attempt", "time"],
 }
 """Columns that the tables of each command show at a terminal of 80 columns, by command."""

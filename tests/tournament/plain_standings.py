@@ -12,9 +12,16 @@ import numpy as np
 
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, TimeHistogram, compare_solo
+from flagfall.tournament.records import (
+    TIME_LOSSES,
+    MatchRecord,
+    MatchSpec,
+    SeatRecord,
+    TimeHistogram,
+    compare_solo,
+)
 from flagfall.tournament.stats.duels import ELO_SCALE, Duels, points_of
-from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
+from flagfall.tournament.stats.elo import Ratings, rate_duels
 from flagfall.tournament.stats.intervals import Interval, bounded_mean, unbounded_mean
 
 Pairs = Sequence[tuple[MatchSpec, MatchRecord]]
@@ -66,6 +73,24 @@ def plain_duels(played: Pairs) -> list[RatedDuel]:
     return duels
 
 
+def plain_pairs(played: Pairs) -> list[RatedDuel]:
+    """Return the pairs of games for more than two seats."""
+    return [
+        RatedDuel(one.agent, other.agent, compare_seats(one, other), number)
+        for number, meeting in enumerate(meetings_of(played))
+        for _, record in meeting
+        if len(record.seats) > 2
+        for one, other in combinations(record.seats, 2)
+        if one.fell is None or other.fell is None
+    ]
+
+
+def compare_seats(one: SeatRecord, other: SeatRecord) -> float:
+    if one.fell is not None or other.fell is not None:
+        return float(one.fell is None)
+    return 0.5 if one.reward == other.reward else float(one.reward > other.reward)
+
+
 def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]:
     """Return everything but ratings and intervals, by agent."""
     rows: dict[str, dict[str, Any]] = {}
@@ -73,13 +98,6 @@ def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]
     for duel in plain_duels(played):
         outcomes[duel.first][duel.score] += 1
         outcomes[duel.second][1 - duel.score] += 1
-    tables = [
-        table
-        for meeting in meetings_of(played)
-        if len(meeting[0][1].seats) > 2
-        for table in points_of([record for _, record in meeting])
-    ]
-    skills = rate_skills(tables) if tables else {}
     for agent in (agent.name for agent in plan.agents):
         seats = [seat for _, record in played for seat in record.seats if seat.agent == agent]
         times = TimeHistogram(pair for seat in seats for pair in seat.thinking)
@@ -95,7 +113,6 @@ def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]
             "think_p50_ns": times.quantile_ns(0.5),
             "think_p99_ns": times.quantile_ns(0.99),
             "think_max_ns": max((seat.think_max_ns for seat in seats), default=0),
-            "skill": skills.get(agent),
             **{
                 name: sum(getattr(seat, name) for seat in seats)
                 for name in ("turns", "late", "illegal", "dropped", "over_ns")

@@ -23,6 +23,7 @@ from flagfall.tournament.store import Store
 from tests.tournament.plain_standings import (
     likelihood_is_greatest,
     plain_duels,
+    plain_pairs,
     plain_rows,
     plain_scores,
     plain_tasks,
@@ -62,11 +63,11 @@ def test_tables_equal_those_computed_record_by_record(name: str, share: float) -
                 assert row.agent not in scores
             else:
                 assert same_interval(row.score, scores[row.agent])
-        ratings = {row.agent: row.elo.value for row in rows if row.elo is not None}
-        duels = plain_duels(pairs)
-        assert set(ratings) == {agent for duel in duels for agent in (duel.first, duel.second)}
-        if not rate(duels).unbounded and len(rate(duels).groups) == 1:
-            assert likelihood_is_greatest(duels, ratings)
+        for key, duels in (("elo", plain_duels(pairs)), ("skill", plain_pairs(pairs))):
+            ratings = {row.agent: row.values[key].value for row in rows if row.values[key] is not None}
+            assert set(ratings) == {agent for duel in duels for agent in (duel.first, duel.second)}
+            if not rate(duels).unbounded and len(rate(duels).groups) == 1:
+                assert likelihood_is_greatest(duels, ratings)
     for task_row, wanted_row in zip(found.tasks, plain_tasks(plan, played), strict=True):
         for key, value in wanted_row.items():
             got = getattr(task_row, key)

@@ -2,13 +2,13 @@ import math
 import os
 import subprocess
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tournament.stats.elo import rate_skills
 from tests.tournament.plain_standings import RatedDuel, ends, rate
 
 STRENGTHS = {"a": -160.0, "b": -40.0, "c": 0.0, "d": 60.0, "e": 140.0}
@@ -176,21 +176,32 @@ def test_nobody_is_rated_without_duels():
     assert rate([]).elo == {}
 
 
-def test_skills_are_those_of_openskill_and_rank_by_strength():
-    models = pytest.importorskip("openskill.models")
-    model = models.PlackettLuce()
-    (first,), (second,), (third,) = model.rate([[model.rating()] for _ in range(3)], ranks=[0, 1, 1])
-    skills = rate_skills([{"x": 1.0, "y": 0.25, "z": 0.25}])
-    for name, rating in (("x", first), ("y", second), ("z", third)):
-        assert (skills[name].mu, skills[name].sigma) == (rating.mu, rating.sigma)
+def finished(random):
+    """The agents in the order in which they finish, by the model of Plackett and Luce.
+
+    The least of exponential times, at rates that are the strengths, wins.
+    """
+    times = {name: random.exponential(10 ** (-strength / 400)) for name, strength in STRENGTHS.items()}
+    return sorted(times, key=times.__getitem__)
+
+
+def test_pairs_of_games_for_five_are_rated_with_intervals_that_cover():
+    """As for duels; all pairs of a game depend on each other, and so do the two games of a meeting."""
     random = np.random.default_rng(4)
-    tables = []
-    for _ in range(150):  # Plackett and Luce: the least of exponential times, at rates of the strengths, wins
-        times = {name: random.exponential(10 ** (-s / 400)) for name, s in STRENGTHS.items()}
-        order = sorted(times, key=times.__getitem__)
-        tables.append({name: 1 - order.index(name) / 4 for name in times})
-    many = rate_skills(tables)
-    assert sorted(many, key=lambda name: many[name].mu) == list(STRENGTHS)
+    covered, sums = dict.fromkeys(STRENGTHS, 0), dict.fromkeys(STRENGTHS, 0.0)
+    for _ in range(TOURNAMENTS):
+        orders = [finished(random) for _ in range(60)]
+        duels = [
+            RatedDuel(one, other, 1.0, meeting)
+            for meeting, order in enumerate(orders)
+            for one, other in [*combinations(order, 2)] * 2
+        ]
+        for name, elo in rate(duels).elo.items():
+            low, high = ends(elo)
+            covered[name] += low <= STRENGTHS[name] <= high
+            sums[name] += elo.value
+    assert all(178 <= count < TOURNAMENTS for count in covered.values()), covered
+    assert all(abs(sums[name] / TOURNAMENTS - strength) < 12 for name, strength in STRENGTHS.items())
 
 
 @given(

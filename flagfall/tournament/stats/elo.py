@@ -19,14 +19,21 @@ a multiple of that of independent wins and losses (R. W. M. Wedderburn, "Quasi-l
 Duels of one meeting (same seed, swapped sides) depend on each other, and draws vary less, so the dispersion
 is estimated from the scores of whole meetings, with one meeting of independent duels added: agents that
 always draw have an interval, too.
+
+*Games for more than two seats* are rated by the model of Plackett and Luce, in which the best of any agents
+is i with a probability proportional to 10 ** (R_i / 400) (R. L. Plackett, "The analysis of permutations",
+1975). Of each two agents the better one then follows the model of Bradley and Terry (the choice axiom: R. D.
+Luce, "Individual choice behavior", 1959), and breaking games into all their pairs gives a consistent estimate
+(H. Azari Soufiani et al., "Generalized method-of-moments for rank aggregation", 2013). Pairs of one game
+depend on each other, as duels of one meeting do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import inf, sqrt
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -117,6 +124,8 @@ def rate_duels(names: Sequence[str], duels: Duels, anchor: str | None = None) ->
 def _pairs_in_order(duels: Duels, agents: int) -> list[tuple[int, int]]:
     """Return the different pairs of agents, in the order of their first duels."""
     keys = duels.first * agents + duels.second
+    if not len(keys):
+        return []
     first = np.full(agents * agents, len(keys))
     first[keys[::-1]] = np.arange(len(keys))[::-1]  # of equal places the last one is assigned
     ordered = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(keys))]
@@ -354,42 +363,3 @@ class _Fit:
 def _logistic(log_odds: Array) -> Array:
     chance: Array = 1.0 / (1.0 + np.exp(-log_odds))
     return chance
-
-
-# Ratings of games for more than two seats, by openskill (`pip install 'flagfall[ratings]'`).
-#
-# The model is that of Plackett and Luce, as in R. C. Weng and C.-J. Lin ("A Bayesian approximation method
-# for online ranking", 2011). Games are taken in the order of the schedule, so the order in which they ended
-# does not matter.
-
-
-@attrs.frozen
-class Skill:
-    """Skill of an agent; it starts at 25 with a sigma of 25 / 3."""
-
-    mu: float = attrs.field(converter=float)
-    sigma: float = attrs.field(converter=float)
-
-
-def rate_skills(tables: Iterable[Mapping[str, float]]) -> dict[str, Skill]:
-    """Rate every agent of some games.
-
-    Args:
-        tables: the score of each agent, game by game; equal scores share a rank.
-
-    Raises:
-        ImportError: openskill is not installed.
-    """
-    from openskill.models import PlackettLuce  # noqa: PLC0415 - an extra
-
-    model = PlackettLuce()
-    ratings: dict[str, Any] = {}
-    for table in tables:
-        for name in table:
-            ratings.setdefault(name, model.rating(name=name))
-        best = sorted(set(table.values()), reverse=True)
-        teams = [[ratings[name]] for name in table]
-        rated = model.rate(teams, ranks=[float(best.index(score)) for score in table.values()])
-        for name, (rating,) in zip(table, rated, strict=True):
-            ratings[name] = rating
-    return {name: Skill(rating.mu, rating.sigma) for name, rating in ratings.items()}

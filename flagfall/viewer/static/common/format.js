@@ -104,7 +104,6 @@ export function byteSize(n) {
 export function columnText({ form, decimals }, value) {
   if (value === null || value === undefined) return "–";
   if (form === "interval") return intervalText(value, (one) => fixed(one, decimals), { ends: false });
-  if (form === "spread") return `${fixed(value.mu, decimals)} ± ${fixed(value.sigma, decimals)}`;
   if (form === "duration") return value ? duration(value) : "–";
   return form === "count" ? count(value) : number(value);
 }

@@ -51,7 +51,7 @@ function reportAgentTable(data, rows, caption) {
 /** Number by which a column sorts a row. */
 function reportEstimate({ key }, row) {
   const value = row[key];
-  return value && typeof value === "object" ? value.value ?? value.mu : value;
+  return value && typeof value === "object" ? value.value : value;
 }
 
 function reportValue(column, value) {
