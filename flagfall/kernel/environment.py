@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import trio
 
-from flagfall.errors import HostFault, UsageError
+from flagfall.errors import UNAVAILABLE, HostFault, UsageError
 from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
 from flagfall.kernel.dispatcher import EventDispatcher, Sink, WritingSink, is_writing_sink
 from flagfall.kernel.hosting import AgentHost, is_sharing
@@ -454,5 +454,6 @@ class Environment:
     def _lost_by(self, seat: HostSeat, reason: str) -> str | None:
         """Return why a seat loses the match: not by what broke when all turns were over."""
         missed = seat.stats.absent or seat.stats.is_cut
-        is_decided = reason in {"finished", "steps"} and not missed and seat.disqualified != "late"
+        is_played = not missed and seat.disqualified not in {"late", UNAVAILABLE}
+        is_decided = reason in {"finished", "steps"} and is_played
         return None if is_decided else seat.disqualified

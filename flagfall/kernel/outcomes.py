@@ -130,7 +130,7 @@ class SeatReport:
         detail: details of that for the agent's author.
         stderr_tail: the end of its standard error, where its host has one of its own.
         lost_by: why it loses the match: `disqualified`, or `None` if all turns of the match were over before,
-            and it was not for being late.
+            and the reason was neither `late` nor `unavailable`.
     """
 
     agent: str

@@ -20,7 +20,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.tournament.columns import ResultColumns, columns_of
-from flagfall.tournament.database import NotedSum, noted_sums
+from flagfall.tournament.database import Disqualified, NotedSum, disqualified_in, noted_sums
 from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import MATCH_FIELDS, SEAT_FIELDS, MatchRecord, Records
@@ -29,6 +29,9 @@ from flagfall.tournament.stats.duels import SprtState
 from flagfall.tournament.store import Store
 from flagfall.tournament.tables import COLUMNS, AgentRow, AgentTable, RankKeys, drawn_column
 from flagfall.tournament.task_tables import TaskRow, task_rows, task_totals
+
+_MAX_REMARKS: Final = 20
+"""Most remarks on disqualifications; `Standings.disqualified` has all."""
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +42,7 @@ class Standings:
         timeless: the same without matches in which an agent was disqualified by the clock; empty if there are
             none.
         over: no match is left to play.
+        disqualified: for what agents were disqualified, and how often.
         drawn: key of the column whose intervals pages draw; no part of `as_data`.
     """
 
@@ -48,6 +52,7 @@ class Standings:
     sprt: SprtState | None
     over: bool
     noted: tuple[NotedSum, ...]
+    disqualified: tuple[Disqualified, ...]
     notes: tuple[str, ...]
     drawn: str
 
@@ -71,6 +76,7 @@ class StoredResults:
         sprt: state of the sequential test; `None` if the plan has none.
         over: no match is left to play.
         noted: sums of the numbers that agents noted on their turns.
+        disqualified: for what agents were disqualified, and how often.
     """
 
     columns: ResultColumns
@@ -79,6 +85,7 @@ class StoredResults:
     sprt: SprtState | None
     over: bool
     noted: tuple[NotedSum, ...]
+    disqualified: tuple[Disqualified, ...]
 
     def standings(self, plan: TournamentPlan) -> Standings:
         """Return the standings."""
@@ -91,6 +98,7 @@ class StoredResults:
         table = AgentTable(plan, results, points)
         timeless = results.without_time_losses()
         rows = table.rows(keys)
+        why = [one.remark() for one in self.disqualified if one.detail][:_MAX_REMARKS]
         return Standings(
             rows=rows,
             timeless=() if timeless is results else AgentTable(plan, timeless).rows({}),
@@ -98,7 +106,8 @@ class StoredResults:
             sprt=self.sprt,
             over=self.over,
             noted=self.noted,
-            notes=table.remarks,
+            disqualified=self.disqualified,
+            notes=(*table.remarks, *why),
             drawn=drawn_column(plan.scoring, rows).key,
         )
 
@@ -112,6 +121,7 @@ def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:
         sprt=order.sprt(records),
         over=order.over(records),
         noted=noted_sums(records.values()),
+        disqualified=disqualified_in(records.values()),
     )
 
 
@@ -134,7 +144,15 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     if columns is None:
         return _results_of(plan, store.played(plan))
     over = len(columns) >= most_matches(plan)
-    return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over, noted=store.noted())
+    return StoredResults(
+        columns=columns,
+        records=None,
+        points={},
+        sprt=None,
+        over=over,
+        noted=store.noted(),
+        disqualified=store.disqualified(),
+    )
 
 
 def stored_standings(store: Store, plan: TournamentPlan) -> Standings:

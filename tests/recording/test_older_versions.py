@@ -247,8 +247,9 @@ def test_plans_give_the_same_schedule(
 def without_prose(standings: dict[str, Any]) -> dict[str, Any]:
     """Return standings with the number of their notes, whose wording may change.
 
-    Older versions printed no sums of what agents noted; theirs noted nothing. Later ones have more columns.
-    They computed other intervals, and with them the Elo of agents that no result bounds on one side.
+    Older versions printed no sums of what agents noted, and no reasons of disqualifications; theirs noted
+    nothing. Later ones have more columns. They computed other intervals, and with them the Elo of agents that
+    no result bounds on one side.
     """
     columns = json.loads(content("tournaments/benchmark.standings.json"))["rows"][0].keys()
     unbounded = any("prior" in note or "bounded on one side" in note for note in standings["notes"])
@@ -258,7 +259,8 @@ def without_prose(standings: dict[str, Any]) -> dict[str, Any]:
         for part in ("rows", "timeless")
     }
     tasks = [{name: estimate(value) for name, value in row.items()} for row in standings["tasks"]]
-    return {"noted": [], **standings, **rows, "tasks": tasks, "notes": len(standings["notes"])}
+    found = {"noted": [], **standings, **rows, "tasks": tasks, "notes": len(standings["notes"])}
+    return {name: of for name, of in found.items() if name != "disqualified"}
 
 
 def estimate(value: Any) -> Any:
