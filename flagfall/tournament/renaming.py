@@ -8,6 +8,7 @@ final one made, in the same way. Whenever the process is killed, the rows name f
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Collection, Mapping
@@ -19,6 +20,9 @@ from flagfall.errors import HostFault
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, journal_path
 
 _SECOND: Final = ".moved"
+_UNRECORDED: Final = re.compile(r"r[0-9]+-[pmg0-9.-]+\.(void[0-9]+\.)?jsonl(\.zst)?")
+"""Names of journals, with ids of any format."""
+
 _SET: Final = "UPDATE matches SET id = ?, journal = ? WHERE number = ?"
 
 
@@ -32,7 +36,12 @@ def rename_matches(
         without_place: ids of attempts that are deleted; see `keep_former`.
     """
     deleted, renamed = [], []
-    for number, match, journal in database.execute("SELECT number, id, journal FROM matches").fetchall():
+    rows = database.execute("SELECT number, id, journal FROM matches").fetchall()
+    recorded = {row[2] for row in rows}
+    for path in list((folder / JOURNALS).iterdir()):
+        if _UNRECORDED.fullmatch(path.name) and f"{JOURNALS}/{path.name}" not in recorded:
+            path.unlink()  # of a match that had ended when a run was killed; its id may become another's
+    for number, match, journal in rows:
         if match in without_place:
             _link(folder, match, f"{match}.aside", journal)  # to remove its former name
             deleted.append((number,))

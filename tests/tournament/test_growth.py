@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from itertools import count
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,76 +20,13 @@ from flagfall.errors import UsageError
 from flagfall.tournament import blocks
 from flagfall.tournament.folder import journal_path
 from flagfall.tournament.formats.schedule import schedule
-from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord, SeatRecord
-from flagfall.tournament.run.api import open_tournament
 from flagfall.tournament.standings import compute_standings, stored_standings
 from flagfall.tournament.store import Store
 from flagfall.viewer.live.folder_reader import FolderReader
-from tests.tournament.random_results import random_record
+from tests.tournament.made_up import FORMATS, FOUR, assert_same, plan, play, tree
 from tests.tournament.runs import journal_bytes, stored
 
-FORMATS = {
-    "benchmark": '"benchmark"',
-    "round-robin": '"round-robin"',
-    "gauntlet": '{ kind = "gauntlet", champions = ["one"] }',
-    "swiss": '"swiss"',
-    "knockout": '"knockout"',
-}
-
-
-def plan(
-    form: str = "round-robin",
-    agents: Mapping[str, str] | tuple[str, ...] = ("one", "two", "three"),
-    tasks: tuple[str, ...] = ("duel:heaps", "micro1"),
-    repeats: int = 2,
-    *,
-    more: str = "",
-    clock: str = "virtual",
-) -> TournamentPlan:
-    specs = agents if isinstance(agents, Mapping) else dict.fromkeys(agents, "random")
-    lines = [
-        f'format = {FORMATS[form]}\nclock = "{clock}"\nrepeats = {repeats}\ntime_control = "act=1s"\n',
-        more,
-    ]
-    lines += [f'[[agents]]\nname = "{name}"\nspec = "{spec}"\n' for name, spec in specs.items()]
-    lines += [f'[[tasks]]\ntask = "{task}"\nsteps = 6\n' for task in tasks]
-    return parse_plan("\n".join(lines), title="grown")
-
-
-def play(plan: TournamentPlan, folder: Path, most: int = 10_000, **options: Any) -> list[MatchRecord]:
-    """Play matches of a plan, whose results follow from what is played; return them."""
-    options = {"resume": True, **options}
-    new: list[MatchRecord] = []
-    with open_tournament(plan, folder, **options) as store:
-        records = store.played(plan)
-        while due := list(schedule(plan).due(records))[: most - len(new)]:
-            for spec in due:
-                key = f"{spec.task} {spec.entrants} {spec.seed}"
-                record = random_record(Random(key), plan, spec)
-                journal = f"journals/{spec.id}.jsonl"
-                (folder / journal).write_text(key)
-                records[spec.id] = attrs.evolve(record, journal=journal)
-            new += [records[spec.id] for spec in due]
-            store.put(*new[-len(due) :])
-    return new
-
-
-def assert_same(grown: Path, wanted: Path, plan: TournamentPlan) -> None:
-    assert stored(grown) == stored(wanted)
-    assert journal_bytes(grown) == journal_bytes(wanted)
-    both = []
-    for folder in (grown, wanted):
-        with closing(Store(folder)) as store:
-            found = store.plan()
-            assert found is not None
-            both.append((found.facts, found.text, json.dumps(stored_standings(store, plan).as_data())))
-    assert both[0] == both[1]
-    assert (grown / "plan.toml").read_bytes() == (wanted / "plan.toml").read_bytes()
-
-
-FOUR = ("one", "two", "three", "four")
 GROWN = {
     "an agent": plan(agents=FOUR),
     "an agent in front": plan(agents=("four", "one", "two", "three")),
@@ -117,10 +49,6 @@ def test_a_tournament_that_has_grown_is_as_if_from_the_start(tmp_path: Path, wha
     assert len(new) == len(whole) - len(first)
     assert f"the plan has changed: recorded matches that keep their results: {len(first)}" in told
     assert_same(tmp_path / "grown", tmp_path / "whole", after)
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 CHANGED = {
@@ -211,7 +139,8 @@ KILLED = {
 KILLS_ITSELF = """
 import os, signal, sys
 from pathlib import Path
-from tests.tournament.test_growth import KILLED, play
+from tests.tournament.made_up import play
+from tests.tournament.test_growth import KILLED
 
 def count(event, _arguments):
     global left
@@ -289,6 +218,17 @@ def test_a_match_whose_journal_is_gone_gets_none_of_another_one(tmp_path: Path) 
     }
     assert len(there) == 1
     assert len(played) == 3
+
+
+def test_journals_of_matches_that_were_not_recorded_are_none_of_the_grown_tournament(tmp_path: Path) -> None:
+    """A run that is killed may leave such a journal, and its id may become that of another match."""
+    play(plan(), tmp_path / "out", 9)
+    names = ["r5-m0-g0.jsonl", "r0-m9-g0.void2.jsonl.zst", "r1-p0-m0.1-g1.jsonl", "notes.txt", "r-mine.jsonl"]
+    for name in names:
+        (tmp_path / "out" / "journals" / name).write_text("left")
+    play(plan(agents=FOUR[::-1]), tmp_path / "out", 0)
+    left = {path.name for path in (tmp_path / "out" / "journals").iterdir() if path.read_text() == "left"}
+    assert left == {"notes.txt", "r-mine.jsonl"}
 
 
 def test_void_attempts_keep_to_their_match(tmp_path: Path) -> None:
