@@ -30,13 +30,13 @@ class Merged:
         played: matches that count.
         shared: those of them that several folders have.
         void: void attempts.
-        unread: journals that their folders name and do not have.
+        missing: journals that their folders name and do not have.
     """
 
     played: int
     shared: int
     void: int
-    unread: int
+    missing: int
 
 
 @attrs.frozen
@@ -92,8 +92,8 @@ def merge_tournaments(folders: Sequence[Path], output: Path, *, prefer_first: bo
     if problem := misfit(first.plan.for_display(), counting):
         raise UsageError(f"the folders do not fit together: {problem}")
     with _new_folder(output) as made:
-        unread = _write(made, sources, attempts)
-    return Merged(played=len(counting), shared=shared, void=len(attempts) - len(counting), unread=unread)
+        missing = _write(made, sources, attempts)
+    return Merged(played=len(counting), shared=shared, void=len(attempts) - len(counting), missing=missing)
 
 
 _Attempts = list[tuple[Path, MatchRecord]]
@@ -159,7 +159,7 @@ def _new_folder(output: Path) -> Iterator[Path]:
 
 def _write(made: Path, sources: Sequence[_Source], attempts: _Attempts) -> int:
     """Write a merged tournament; return the number of journals that are missing."""
-    first, unread = sources[0], 0
+    first, missing = sources[0], 0
     about = {**first.about, "text": first.plan.text}
     for name in ("machine", "flagfall"):
         about[name] = "; ".join(dict.fromkeys(source.about.get(name, "unknown") for source in sources))
@@ -171,11 +171,11 @@ def _write(made: Path, sources: Sequence[_Source], attempts: _Attempts) -> int:
             records = []
             for folder, record in attempts[start : start + _STORED_AT_ONCE]:
                 journal = _copy_journal(folder, record, made)
-                unread += journal is None and record.journal is not None
+                missing += journal is None and record.journal is not None
                 records.append(attrs.evolve(record, journal=journal))
             store.put(*records)
         store.clean_up()
-    return unread
+    return missing
 
 
 def _copy_journal(folder: Path, record: MatchRecord, made: Path) -> str | None:

@@ -38,9 +38,11 @@ def rename_matches(
     deleted, renamed = [], []
     rows = database.execute("SELECT number, id, journal FROM matches").fetchall()
     recorded = {row[2] for row in rows}
-    for path in list((folder / JOURNALS).iterdir()):
-        if _UNRECORDED.fullmatch(path.name) and f"{JOURNALS}/{path.name}" not in recorded:
-            path.unlink()  # of a match that had ended when a run was killed; its id may become another's
+    for entry in list(os.scandir(folder / JOURNALS)):
+        if _UNRECORDED.fullmatch(entry.name) and f"{JOURNALS}/{entry.name}" not in recorded:
+            Path(
+                entry
+            ).unlink()  # of a match that had ended when a run was killed; its id may become another's
     for number, match, journal in rows:
         if match in without_place:
             _link(folder, match, f"{match}.aside", journal)  # to remove its former name
@@ -84,20 +86,21 @@ def finish_renaming(database: sqlite3.Connection, folder: Path) -> bool:
         Whether rows were changed: then commit them, and call this function again.
     """
     home = folder / JOURNALS
-    second = [path for path in home.iterdir() if path.name.endswith(_SECOND)]
+    entries = [entry for entry in os.scandir(home) if not entry.is_dir(follow_symlinks=False)]
+    second = [entry for entry in entries if entry.name.endswith(_SECOND)]
     if not second:
         return False
     rows = {row[0]: row[1:] for row in database.execute("SELECT journal, id, number FROM matches")}
-    files = {path.stat(follow_symlinks=False).st_ino for path in second}
-    for entry in list(os.scandir(home)):
+    files = {entry.inode() for entry in second}
+    for entry in entries:
         if entry.inode() in files and f"{JOURNALS}/{entry.name}" not in rows:
             Path(entry).unlink()
     changed = False
-    for path in second:
-        if row := rows.get(f"{JOURNALS}/{path.name}"):
-            final = path.with_name(path.name.removesuffix(_SECOND))
+    for entry in second:
+        if row := rows.get(f"{JOURNALS}/{entry.name}"):
+            final = home / entry.name.removesuffix(_SECOND)
             final.unlink(missing_ok=True)  # of a match that was not recorded before a run was killed
-            os.link(path, final, follow_symlinks=False)
+            os.link(entry, final, follow_symlinks=False)
             match, number = row
             database.execute(_SET, (match, f"{JOURNALS}/{final.name}", number))
             changed = True
@@ -114,7 +117,7 @@ def keep_former(database: sqlite3.Connection, folder: Path, plan_text: str) -> s
     (made / JOURNALS).mkdir(parents=True)
     database.execute("VACUUM INTO ?", (str(made / DATABASE),))
     (made / PLAN).write_text(plan_text, encoding="utf-8")
-    for (journal,) in database.execute("SELECT journal FROM matches WHERE journal IS NOT NULL"):
+    for (journal,) in database.execute("SELECT DISTINCT journal FROM matches"):
         path = journal_path(folder, journal)
         if path is not None:
             os.link(path, made / JOURNALS / path.name, follow_symlinks=False)

@@ -59,7 +59,6 @@ _PUT_MATCH: Final = f"INSERT INTO matches ({_MATCH_COLUMNS}) VALUES ({', '.join(
 _PUT_SEAT: Final = (
     f"INSERT INTO seats (match, seat, {_SEAT_COLUMNS}) VALUES (?, ?, {', '.join('?' * len(SEAT_FIELDS))})"  # noqa: S608
 )
-_PUT_ABOUT: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
 _MATCHES: Final = (
     f"SELECT number, {_MATCH_COLUMNS} FROM matches WHERE number > ? AND number <= ? ORDER BY number"  # noqa: S608
 )
@@ -160,7 +159,11 @@ class Store:
     def begin_as(self, about: Mapping[str, str]) -> None:
         """Store the facts of a new tournament, the rows of the table `about`."""
         with self._writing():
-            self._database.executemany(_PUT_ABOUT, about.items())
+            self._put_about(about)
+
+    def _put_about(self, about: Mapping[str, str]) -> None:
+        self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
+        replace_file(self.folder / PLAN, about["text"].encode())
 
     def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
         """Return a plan as the tournament began with it; see `flagfall.tournament.plan.fingerprint`."""
@@ -192,6 +195,7 @@ class Store:
         plan = as_begun(plan, stored.facts)
         if not changes(stored.facts, plan_facts(plan)):
             return Growth(plan=plan)
+        self.former()  # damage is found before anything is changed
         before = stored.for_display()
         played = self.played(before)
         with self._reading():
@@ -207,7 +211,7 @@ class Store:
             folder: see `begin`.
 
         Returns:
-            Name of the folder with the tournament as it was; `None` if all matches have kept their results.
+            Name of the folder with the tournament as it was; `None` if all matches have a place.
         """
         stored = self.plan()
         assert stored is not None
@@ -221,8 +225,7 @@ class Store:
             former[-1]["kept"] = name
         with self._writing():
             rename_matches(self._database, self.folder, growth.ids, without_place)
-            about = {**_plan_rows(growth.plan, folder), "former": json.dumps(former)}
-            self._database.executemany(_PUT_ABOUT, about.items())
+            self._put_about(_plan_rows(growth.plan, folder) | {"former": json.dumps(former)})
         self.prepare()
         return name
 
@@ -437,7 +440,7 @@ class Store:
         self._database.close()
 
     def prepare(self) -> None:
-        """Make the folder ready for a run: as a killed one left it, files may not be those of the rows.
+        """Make the folders for journals, remove unfinished ones, and finish a renaming that was killed.
 
         Raises:
             UsageError: one of the folders for journals is a link, which may lead to files of others.
@@ -449,8 +452,6 @@ class Store:
             shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
             for name in (JOURNALS, RUNNING):
                 (self.folder / name).mkdir(exist_ok=True)
-            if stored := self.plan():
-                replace_file(self.folder / PLAN, stored.text.encode())
         except OSError as error:
             raise HostFault(f"{self.folder} cannot be written: {error.strerror or error}") from error
         changed = True

@@ -126,7 +126,7 @@ def test_a_tournament_grows_by_an_agent_and_a_repeat(plan: Path, call: Call, fol
     assert "12 matches" in dry.out
     grown = call("tournament small.toml --resume")
     assert grown.code == 0, grown.err
-    assert "the plan has changed: recorded matches that keep their results: 6" in grown.err
+    assert "the plan has changed: recorded matches found in the new schedule: 6" in grown.err
     call("tournament small.toml --output whole")
     assert call("results small-results --json").out == call("results whole --json").out
     assert call("verify small-results/journals/r3-m0-g2.jsonl.zst").code == 0

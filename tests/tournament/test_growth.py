@@ -47,7 +47,7 @@ def test_a_tournament_that_has_grown_is_as_if_from_the_start(tmp_path: Path, wha
     new = play(after, tmp_path / "grown", warn=told.append)
     whole = play(after, tmp_path / "whole")
     assert len(new) == len(whole) - len(first)
-    assert f"the plan has changed: recorded matches that keep their results: {len(first)}" in told
+    assert f"the plan has changed: recorded matches found in the new schedule: {len(first)}" in told
     assert_same(tmp_path / "grown", tmp_path / "whole", after)
 
 

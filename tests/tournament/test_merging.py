@@ -47,7 +47,7 @@ def test_merged_parts_are_the_whole_tournament(tmp_path: Path, form: str) -> Non
     merged = merge_tournaments(folders, tmp_path / "merged")
     play(whole, tmp_path / "whole")
     assert_same(tmp_path / "merged", tmp_path / "whole", whole)
-    assert merged == Merged(played=len(stored(tmp_path / "whole")), shared=0, void=0, unread=0)
+    assert merged == Merged(played=len(stored(tmp_path / "whole")), shared=0, void=0, missing=0)
     assert [tree(folder) for folder in folders] == before
     assert play(whole, tmp_path / "merged") == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["merged", "part1", "part2", "part3", "whole"]
@@ -206,7 +206,7 @@ def test_no_file_outside_of_the_folders_gets_into_the_merged_one(tmp_path: Path)
         journal = records[2].journal
         store.put(MatchRecord(id="../../escaped", status="void", why="x", journal=journal))
     merged = merge_tournaments([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
-    assert merged.unread == 3
+    assert merged.missing == 3
     assert all(b"secret" not in content for content in tree(tmp_path / "merged").values())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "merged", "secret"]
 

@@ -186,7 +186,6 @@ def test_the_plan_can_be_read_again(tmp_path: Path) -> None:
     store = Store(tmp_path, "make")
     assert store.plan() is None
     store.begin(plan, tmp_path)
-    store.prepare()
     found = store.plan()
     assert found is not None
     shown = found.for_display()

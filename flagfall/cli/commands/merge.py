@@ -38,6 +38,6 @@ def merge(
         f"merged:  {counted(merged.played, 'match', 'matches')}, {merged.shared} of them in several folders,"
         f" and {counted(merged.void, 'void attempt')}"
     )
-    if merged.unread:
-        print(f"missing: {counted(merged.unread, 'journal')} that the folders name and do not have")
+    if merged.missing:
+        print(f"missing: {counted(merged.missing, 'journal')} that the folders name and do not have")
     print(f"results: {output}   (flagfall results {shlex.quote(str(output))})")

@@ -60,7 +60,7 @@ class Growth:
     def lines(self) -> Iterator[str]:
         """Yield the changes, and how many matches they concern."""
         yield from self.changes
-        yield f"recorded matches that keep their results: {len(self.ids)}"
+        yield f"recorded matches found in the new schedule: {len(self.ids)}"
         for reason, ids in self.without_place.items():
             shown = ", ".join(islice(ids, _MAX_IDS))
             more = f" and {len(ids) - _MAX_IDS} more" if len(ids) > _MAX_IDS else ""
