@@ -136,8 +136,8 @@ def _attempts(sources: Sequence[_Source], *, prefer_first: bool) -> tuple[_Attem
 
 
 def _result(record: MatchRecord) -> MatchRecord:
-    """Return an attempt without its number and its journal, which may be compressed or not."""
-    return attrs.evolve(record, attempt=1, journal=None)
+    """Return what makes an attempt another one: neither its journal, nor how many void ones came before."""
+    return attrs.evolve(record, attempt=1 if record.status == "played" else record.attempt, journal=None)
 
 
 @contextmanager
