@@ -1,11 +1,10 @@
 """Standings of a tournament: ranks with their uncertainty, and use of time. Pure, from records.
 
 *Score*: of the games at a task, the share of the other agents that an agent beat, 0.5 if it equals all of
-them; games of one meeting count together, tasks count alike. *Elo* comes from duels, see
-`flagfall.tournament.stats.elo`; *skill* from games for more than two seats, see
-`flagfall.tournament.stats.elo`. An agent is ranked by its Elo or the rating that the plan names, or by its
-score if it has none; in a Swiss tournament by points, in a knockout by the rounds that it survived, and under
-Formula One scoring by points for its place on each task.
+them; games of one meeting count together, tasks count alike. *Elo* comes from duels, and *skill* in the same
+way from games for more than two seats; see `flagfall.tournament.stats.elo`. An agent is ranked by its Elo or
+the rating that the plan names, or by its score if it has none; in a Swiss tournament by points, in a knockout
+by the rounds that it survived, and under Formula One scoring by points for its place on each task.
 """
 
 from __future__ import annotations
@@ -27,9 +26,8 @@ from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import MATCH_FIELDS, SEAT_FIELDS, MatchRecord, Records
 from flagfall.tournament.scoring import rank_key, rank_totals
 from flagfall.tournament.stats.duels import SprtState
-from flagfall.tournament.stats.intervals import RESAMPLES
 from flagfall.tournament.store import Store
-from flagfall.tournament.tables import COLUMNS, PARTS, AgentRow, AgentTable, RankKeys, drawn_column
+from flagfall.tournament.tables import COLUMNS, AgentRow, AgentTable, RankKeys, drawn_column
 from flagfall.tournament.task_tables import TaskRow, task_rows, task_totals
 
 
@@ -82,7 +80,7 @@ class StoredResults:
     over: bool
     noted: tuple[NotedSum, ...]
 
-    def standings(self, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+    def standings(self, plan: TournamentPlan) -> Standings:
         """Return the standings."""
         results, points = self.columns, self.points
         keys: RankKeys = {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
@@ -90,13 +88,13 @@ class StoredResults:
             names = [agent.name for agent in plan.agents]
             keys = rank_key(names, rank_totals(plan, task_totals(plan, results)))
             points = {agent: (float(key[0]), None) for agent, key in keys.items()}
-        table = AgentTable(plan, results, resamples, points)
+        table = AgentTable(plan, results, points)
         timeless = results.without_time_losses()
         rows = table.rows(keys)
         return Standings(
             rows=rows,
-            timeless=() if timeless is results else AgentTable(plan, timeless, resamples).rows({}),
-            tasks=tuple(task_rows(plan, results, resamples)),
+            timeless=() if timeless is results else AgentTable(plan, timeless).rows({}),
+            tasks=tuple(task_rows(plan, results)),
             sprt=self.sprt,
             over=self.over,
             noted=self.noted,
@@ -117,14 +115,13 @@ def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:
     )
 
 
-def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
+def compute_standings(plan: TournamentPlan, records: Records) -> Standings:
     """Return the standings of a tournament.
 
     Args:
         records: the records of the matches that count.
-        resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
-    return _results_of(plan, records).standings(plan, resamples=resamples)
+    return _results_of(plan, records).standings(plan)
 
 
 def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
@@ -140,9 +137,9 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over, noted=store.noted())
 
 
-def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+def stored_standings(store: Store, plan: TournamentPlan) -> Standings:
     """Return the standings of a stored tournament; see `stored_results`."""
-    return stored_results(store, plan).standings(plan, resamples=resamples)
+    return stored_results(store, plan).standings(plan)
 
 
 ExportRow: TypeAlias = dict[str, Any]
@@ -160,12 +157,11 @@ def agent_rows(standings: Standings) -> list[ExportRow]:
 def _flat(row: AgentRow) -> ExportRow:
     flat: ExportRow = {"place": row.place, "agent": row.agent}
     for name, value in row.values.items():
-        parts = PARTS.get(COLUMNS[name].form, ())
-        for part in parts:
-            column = name if part == "value" else f"{name}_{part}"
-            flat[column] = None if value is None else getattr(value, part)
-        if not parts:
+        if COLUMNS[name].form != "interval":
             flat[name] = value
+            continue
+        for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+            flat[column] = None if value is None else getattr(value, part)
     return flat
 
 

@@ -11,7 +11,9 @@ from contextlib import closing
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from flagfall.errors import UsageError
 from flagfall.tournament import blocks
 from flagfall.tournament.folder import journal_path
 from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, SeatRecord
 from flagfall.tournament.standings import compute_standings, stored_standings
 from flagfall.tournament.store import Store
@@ -123,6 +126,18 @@ def test_an_agent_comes_into_pairings_before_they_are_decided(tmp_path: Path, fo
     found = play(after, tmp_path / "whole")
     assert len(found) - len(whole) < len(new) <= len(found)
     assert_same(tmp_path / "out", tmp_path / "whole", after)
+
+
+def test_games_of_a_meeting_are_found_among_more_seatings(tmp_path: Path) -> None:
+    def seated(seatings: Literal["cyclic", "all"]) -> TournamentPlan:
+        shared = plan("benchmark")
+        task = attrs.evolve(shared.tasks[0], seats=3, seatings=seatings)
+        return attrs.evolve(shared, tasks=(task,))
+
+    assert len(play(seated("cyclic"), tmp_path / "out")) == 6
+    assert len(play(seated("all"), tmp_path / "out")) == 6
+    play(seated("all"), tmp_path / "whole")
+    assert_same(tmp_path / "out", tmp_path / "whole", seated("all"))
 
 
 KILLED = {

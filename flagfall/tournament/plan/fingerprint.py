@@ -28,11 +28,14 @@ from flagfall.timing import TimeControl
 from flagfall.tournament.formats.schedule import FORMATS, MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
     DEFAULT_SCORING,
+    MAX_ELO,
     MAX_REPEATS,
+    EloModel,
     Format,
     Output,
     PlannedAgent,
     PlannedTask,
+    Seatings,
     SprtRule,
     Stop,
     TournamentPlan,
@@ -46,6 +49,7 @@ _MAX_NAME_CHARS: Final = 1000
 """Longest name of an agent or a task; plan files allow 80 characters, and programs that make plans any."""
 
 _Count = Annotated[int, Meta(ge=0)] | None
+_Elo = Annotated[float, Meta(ge=-MAX_ELO, le=MAX_ELO)]
 _Rate = Annotated[float, Meta(gt=0.0, lt=0.5)]
 _StructT = TypeVar("_StructT", bound=Struct)
 
@@ -73,6 +77,7 @@ class _Task(Struct, kw_only=True):
     score: Literal["result", "reward"] = "result"
     last: _Count = None
     seed: int | None = None
+    seatings: Seatings = "cyclic"
 
 
 class _Stop(Struct, kw_only=True):
@@ -82,10 +87,11 @@ class _Stop(Struct, kw_only=True):
 
 class _Sprt(Struct, kw_only=True):
     agents: tuple[str, str]
-    elo0: float
-    elo1: float
+    elo0: _Elo
+    elo1: _Elo
     alpha: _Rate
     beta: _Rate
+    model: EloModel = "logistic"
 
 
 def plan_facts(plan: TournamentPlan) -> dict[str, str]:
@@ -233,7 +239,7 @@ def _sprt(facts: Mapping[str, str], names: Sequence[str]) -> SprtRule:
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[set[str], set[str]]:
     """Return the names of agents and of tasks that are in both plans, but are played with other settings.
 
-    What only chooses or ranks matches (the agents of a task, seeds, repeats, scoring) is none of these
+    What only chooses or ranks matches (agents and seatings of a task, seeds, scoring) is none of these
     settings. Another clock changes all tasks.
 
     Args:
@@ -256,7 +262,7 @@ def _differ(before: Mapping[str, str], now: Mapping[str, str], place: str, kind:
     return place in now and any(before.get(field) != now.get(field) for field in fields)
 
 
-_CHOOSING: Final = frozenset({"agents", "seed"})
+_CHOOSING: Final = frozenset({"agents", "seed", "seatings"})
 """Settings of a task that choose its matches, and do not change how one is played."""
 
 
