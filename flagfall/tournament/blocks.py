@@ -266,11 +266,6 @@ def read_blocks(database: sqlite3.Connection, stored: Callable[[int], Numbered])
     return blocks if sum(len(block.matches()) for block in blocks) == count else None
 
 
-def has_fixed_schedule(plan: TournamentPlan) -> bool:
-    """Return whether no match of a plan depends on results, nor its end."""
-    return isinstance(plan.format, FixedRounds) and plan.stop.falls is None and plan.stop.sprt is None
-
-
 def columns_of_blocks(plan: TournamentPlan, blocks: Sequence[Block]) -> ResultColumns | None:
     """Return the results in blocks as columns, or `None` if one of them is no result of the plan's matches.
 

@@ -8,9 +8,8 @@ from typing import Final, Literal
 
 import attrs
 
-from flagfall.tournament.blocks import has_fixed_schedule
 from flagfall.tournament.formats.fixed_rounds import FixedRounds
-from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.formats.schedule import has_fixed_schedule, schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
 from flagfall.tournament.store import Store

@@ -3,6 +3,7 @@
 tournament.db   SQLite database: the plan, and every match with its seats
 plan.toml       the plan as it was read
 journals/       one file a match
+former-1/       the tournament before its plan changed, if matches lost their places (former-2/, ...)
 running/        journals being written
 lock            held by the runner
 report.html     the report, where one was written
@@ -29,6 +30,24 @@ JOURNALS: Final = "journals"
 
 RUNNING: Final = "running"
 """Folder of journals being written. Files left there by an earlier run are of no use."""
+
+
+def journal_path(folder: Path, journal: object) -> Path | None:
+    """Return a journal if it is a file in the journals of the tournament's folder.
+
+    Args:
+        journal: its path in a stored record, which may be damaged; `None` for a match without one.
+    """
+    place, _, name = str(journal).partition("/")
+    if place != JOURNALS or not name or "/" in name or "\0" in name or name in {".", ".."}:
+        return None
+    home = folder / JOURNALS
+    path = home / name
+    try:
+        inside = not home.is_symlink() and path.resolve().parent == home.resolve()
+        return path if inside and path.is_file() else None
+    except OSError:
+        return None
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -26,7 +26,7 @@ import msgspec
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.outcomes import MAX_SEED
-from flagfall.tournament.blocks import BlockWriter, columns_of_blocks, has_fixed_schedule, misfit, read_blocks
+from flagfall.tournament.blocks import BlockWriter, columns_of_blocks, misfit, read_blocks
 from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import (
     DAMAGES,
@@ -41,8 +41,10 @@ from flagfall.tournament.database import (
     stored_sums,
 )
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
+from flagfall.tournament.formats.schedule import has_fixed_schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts
+from flagfall.tournament.plan.growth import Growth, grow
 from flagfall.tournament.records import (
     MATCH_FIELDS,
     MAX_BUCKET,
@@ -51,6 +53,7 @@ from flagfall.tournament.records import (
     MatchRecord,
     SeatRecord,
 )
+from flagfall.tournament.renaming import finish_renaming, keep_former, rename_matches
 
 _MATCH_COLUMNS: Final = ", ".join(MATCH_FIELDS)
 _SEAT_COLUMNS: Final = ", ".join(SEAT_FIELDS)
@@ -82,6 +85,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_TURNS)]
 _THINKING: Final = msgspec.json.Decoder(tuple[tuple[_Bucket, _Count], ...])
 _ENCODER: Final = msgspec.json.Encoder()
 _FACTS: Final = msgspec.json.Decoder(dict[str, str])
+_FORMER: Final = msgspec.json.Decoder(list[dict[str, Any]])
 _PRINTED: Final = 60
 """Characters of a damaged value that a message shows."""
 
@@ -151,19 +155,81 @@ class Store:
         """
         from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
 
-        about = {
-            "text": plan.text,
-            "folder": str(folder.absolute()),
-            "name": plan.name,
-            "seed": str(plan.seed),
-            "facts": json.dumps(plan_facts(plan)),
-            "flagfall": version("flagfall"),
-            "begun": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-            "machine": _machine(),
-        }
+        about = {"flagfall": version("flagfall"), "begun": _now(), "machine": _machine()}
+        self.begin_as(_plan_rows(plan, folder) | about)
+
+    def begin_as(self, about: Mapping[str, str]) -> None:
+        """Store the facts of a new tournament, the rows of the table `about`."""
         with self._writing():
-            self._database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-            replace_file(self.folder / PLAN, plan.text.encode())
+            self._put_about(about)
+
+    def _put_about(self, about: Mapping[str, str]) -> None:
+        self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
+        replace_file(self.folder / PLAN, about["text"].encode())
+
+    def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
+        """Return a plan as the tournament began with it; see `flagfall.tournament.plan.fingerprint`."""
+        stored = self.plan()
+        return plan if stored is None else as_begun(plan, stored.facts)
+
+    def former(self) -> list[dict[str, Any]]:
+        """Return the former plans of a tournament whose plan has changed, the first one first.
+
+        Each has its `text`, `folder` and `facts`, the time of its end, `until` (ISO 8601), and as `kept` the
+        folder with the tournament as it was, if there is one.
+        """
+        try:
+            return _FORMER.decode(self.about().get("former", "[]"))
+        except (ValueError, RecursionError, msgspec.DecodeError) as error:
+            raise DamagedStore(
+                self._path, f"its former plans cannot be read: {error!r:.{_PRINTED}}"
+            ) from error
+
+    def growth(self, plan: TournamentPlan) -> Growth | None:
+        """Return where the recorded matches stand in the schedule of a plan; `None` if no run has begun.
+
+        Raises:
+            DamagedStore: a record cannot be read, or does not fit the stored plan.
+        """
+        stored = self.plan()
+        if stored is None:
+            return None
+        plan = as_begun(plan, stored.facts)
+        if not changes(stored.facts, plan_facts(plan)):
+            return Growth(plan=plan)
+        self.former()  # damage is found before anything is changed
+        before = stored.for_display()
+        played = self.played(before)
+        with self._reading():
+            ids = [str(row[0]) for row in self._database.execute("SELECT DISTINCT id FROM matches")]
+        return grow(before, stored.facts, plan, played, ids)
+
+    def grow(self, growth: Growth, folder: Path) -> str | None:
+        """Go on with a changed plan: give the recorded matches the ids that they have in its schedule.
+
+        The table `about` keeps the former plan, in the row `former`.
+
+        Args:
+            folder: see `begin`.
+
+        Returns:
+            Name of the folder with the tournament as it was; `None` if all matches have a place.
+        """
+        stored = self.plan()
+        assert stored is not None
+        without_place = {match for ids in growth.without_place.values() for match in ids}
+        former = self.former()
+        former.append({"until": _now(), "text": stored.text, "folder": stored.folder, "facts": stored.facts})
+        name = None
+        if without_place:
+            with self._failing():
+                name = keep_former(self._database, self.folder, stored.text)
+            former[-1]["kept"] = name
+        with self._writing():
+            rename_matches(self._database, self.folder, growth.ids, without_place)
+            self._put_about(_plan_rows(growth.plan, folder) | {"former": json.dumps(former)})
+        self.prepare()
+        return name
 
     def plan(self) -> StoredPlan | None:
         """Return the stored plan, or `None` if no run has begun."""
@@ -181,24 +247,6 @@ class Store:
             raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
         return plan
 
-    def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
-        """Return a plan as the tournament began with it; see `flagfall.tournament.plan.fingerprint`.
-
-        Raises:
-            UsageError: it is another one; the message lists the changes.
-        """
-        stored = self.plan()
-        if stored is None:
-            return plan
-        plan = as_begun(plan, stored.facts)
-        if found := changes(stored.facts, plan_facts(plan)):
-            raise UsageError(
-                f"the plan has changed since the tournament in {self.folder} began:\n"
-                + "\n".join(f"  {line}" for line in found)
-                + "\nRestore it, or start another tournament with another --output"
-            )
-        return plan
-
     def put(self, *records: MatchRecord) -> None:
         """Store the results of matches in one transaction, all or none of them."""
         with self._writing():
@@ -214,8 +262,16 @@ class Store:
         committed()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _failing(self) -> Iterator[None]:
+        """Raise errors of the disk and of the database as those of the host."""
         try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise HostFault(f"{self.folder / DATABASE} cannot be written: {error}") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._failing():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -224,8 +280,6 @@ class Store:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise
-        except (sqlite3.Error, OSError) as error:
-            raise HostFault(f"{self.folder / DATABASE} cannot be written: {error}") from error
 
     def records(self) -> Iterator[MatchRecord]:
         """Return all records, including void attempts, in the order in which they were stored."""
@@ -395,11 +449,11 @@ class Store:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._database.close()
 
-    def prepare_journals(self) -> None:
-        """Make the folders for journals, and remove unfinished journals.
+    def prepare(self) -> None:
+        """Make the folders for journals, remove unfinished ones, and finish a renaming that was killed.
 
         Raises:
-            UsageError: one of them is a link, which may lead to files of others.
+            UsageError: one of the folders for journals is a link, which may lead to files of others.
         """
         for name in (JOURNALS, RUNNING):
             if (self.folder / name).is_symlink():
@@ -410,10 +464,28 @@ class Store:
                 (self.folder / name).mkdir(exist_ok=True)
         except OSError as error:
             raise HostFault(f"{self.folder} cannot be written: {error.strerror or error}") from error
+        changed = True
+        while changed:
+            with self._writing():
+                changed = finish_renaming(self._database, self.folder)
 
     def clean_up(self) -> None:
         """Remove the files that only a running tournament needs."""
         shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
+
+
+def _plan_rows(plan: TournamentPlan, folder: Path) -> dict[str, str]:
+    return {
+        "text": plan.text,
+        "folder": str(folder.absolute()),
+        "name": plan.name,
+        "seed": str(plan.seed),
+        "facts": json.dumps(plan_facts(plan)),
+    }
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
 
 def _machine() -> str:

@@ -193,6 +193,61 @@ def test_a_new_agent_is_reported_as_a_change_by_its_name_alone(plan: Path, call:
     assert "agents.silent." not in ended.err
 
 
+def test_a_tournament_grows_by_an_agent_and_a_repeat(plan: Path, call: Call, folder: Path) -> None:
+    call("tournament small.toml")
+    plan.write_text(PLAN.replace("repeats = 3", "repeats = 4") + '[[agents]]\nspec = "silent"\n')
+    dry = call("tournament small.toml --dry-run")
+    assert "flagfall: the plan has changed: repeats: was 3, is 4\n" in dry.err
+    assert dry.out.count("played") == 6
+    assert "12 matches" in dry.out
+    grown = call("tournament small.toml --resume")
+    assert grown.code == 0, grown.err
+    assert "the plan has changed: recorded matches found in the new schedule: 6" in grown.err
+    call("tournament small.toml --output whole")
+    assert call("results small-results --json").out == call("results whole --json").out
+    assert call("verify small-results/journals/r3-m0-g2.jsonl.zst").code == 0
+    call("report small-results")
+    assert "Plan changed" in (folder / "small-results" / "report.html").read_text()
+
+
+def test_what_has_no_place_in_a_changed_plan_is_set_aside_on_request(plan: Path, call: Call) -> None:
+    call("tournament small.toml")
+    before = call("results small-results --json").out
+    plan.write_text(PLAN.replace("steps = 10", "steps = 11"))
+    refused = call("tournament small.toml --resume")
+    assert refused.code == 2
+    assert "6 matches with other settings of task micro1: r0-m0-g0, r0-m0-g1, r1-m0-g0, " in refused.err
+    went_on = call("tournament small.toml --resume --set-aside")
+    assert went_on.code == 0, went_on.err
+    assert "the tournament as it was is kept in small-results/former-1" in went_on.err
+    assert call("results small-results/former-1 --json").out == before
+
+
+def test_parts_that_machines_played_are_merged(plan: Path, call: Call) -> None:
+    call("tournament small.toml")
+    for part in (1, 2):
+        played = call(f"tournament small.toml --part {part}/2 --output part{part}")
+        assert played.code == 0, played.err
+        assert f"go on:   flagfall merge part{part} ...   (part {part}/2 is played)" in played.out
+    dry = "".join(
+        call(f"tournament small.toml --part {part}/2 --dry-run --output new").out for part in (1, 2)
+    )
+    assert dry.count("micro1") == 6
+    merged = call("merge part1 part2 --output all")
+    assert merged.code == 0, merged.err
+    assert merged.out.startswith("merged:  6 matches, 0 of them in several folders, and 0 void attempts\n")
+    assert call("results all --json").out == call("results small-results --json").out
+    assert "no match is left" in call("tournament small.toml --output all --dry-run").out
+    plan.write_text(PLAN + "[stop]\nfalls = 1\n")
+    for line in ("--part 1/2 --output new", "--part 1/2 --output new --dry-run", "--part 3/2 --output new"):
+        refused = call(f"tournament small.toml {line}")
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert not Path("new").exists()
+    for line in ("merge part1 --output new", "merge part1 nothing --output new", "merge part1 part2 -o all"):
+        refused = call(line)
+        assert (refused.code, refused.err.count("\n")) == (2, 1), refused.err
+
+
 @pytest.mark.usefixtures("plan")
 def test_a_table_goes_into_no_file(call: Call, folder: Path) -> None:
     call("tournament small.toml --output here")

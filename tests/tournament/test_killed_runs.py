@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -20,8 +20,10 @@ import trio
 from flagfall.agents.process.supervisor import descendants
 from flagfall.tournament.plan.parser import load_plan
 from flagfall.tournament.run.api import run_tournament
-from flagfall.tournament.standings import compute_standings
+from flagfall.tournament.standings import compute_standings, stored_standings
 from flagfall.tournament.store import Store
+from tests.tournament.made_up import FORMATS, FOUR
+from tests.tournament.made_up import plan as made_up_plan
 from tests.tournament.runs import (
     is_gone,
     journal_bytes,
@@ -111,6 +113,50 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_pat
     assert ended.returncode == 0, complaints
     assert "Standings" in told
     assert_same(plan, out, tmp_path / "undisturbed")
+
+
+def kill_in_play(words: list[object], folder: Path, random: Random, most: int) -> bool:
+    """Start a run and kill its runner while it comes up or plays; return whether it was not over before."""
+    runner = program("tournament", *words)
+    if random.random() < 0.4:
+        time.sleep(random.uniform(0.2, 1.5))  # its plan is read, and what is recorded gets its places
+    else:
+        goal = random.randrange(1, most)
+        wait_until(partial(has_come_to, folder, goal, runner))
+    killed = runner.poll() is None
+    runner.kill()
+    _, complaints = runner.communicate()
+    assert killed or runner.returncode == 0, complaints
+    return killed
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("form", FORMATS)
+def test_killed_tournaments_that_grow_end_as_if_they_had_had_their_plan_from_the_start(
+    tmp_path: Path, form: str
+) -> None:
+    """Ten of each format. Where pairings depend on results, an agent changes them: matches are set aside."""
+    before, after = (tmp_path / name for name in ("before.toml", "after.toml"))
+    before.write_text(made_up_plan(form, repeats=20).text)
+    after.write_text(made_up_plan(form, FOUR[::-1], repeats=20).text)
+    wanted = tmp_path / "wanted"
+    trio.run(partial(run_tournament, load_plan(after), wanted))
+    aside = ["--set-aside"] if form in {"swiss", "knockout"} else []
+    killed = Counter[str]()
+    for number in range(10):
+        random, out = Random(f"{form} {number}"), tmp_path / str(number)
+        words = ["--output", out, "--resume", "--jobs", 2, "--quiet", *aside]
+        killed["before"] += kill_in_play([before, *words], out, random, 100)
+        killed["after"] += kill_in_play([after, *words], out, random, 200)
+        ended = program("tournament", after, *words)
+        _, complaints = ended.communicate(timeout=120)
+        assert ended.returncode == 0, complaints
+        assert stored(out) == stored(wanted)
+        assert journal_bytes(out) == journal_bytes(wanted)
+        with closing(Store(out)) as one, closing(Store(wanted)) as other:
+            stands = [stored_standings(store, load_plan(after)).as_data() for store in (one, other)]
+        assert stands[0] == stands[1]
+    assert min(killed["before"], killed["after"]) >= 5, killed
 
 
 def test_nothing_of_a_killed_run_lives_on(tmp_path: Path) -> None:

@@ -93,8 +93,6 @@ async def test_a_folder_is_not_begun_twice(tmp_path: Path) -> None:
 
 async def test_another_plan_does_not_go_on(tmp_path: Path) -> None:
     await run_tournament(small_plan(1), tmp_path)
-    with pytest.raises(UsageError, match=r"repeats: was 1, is 2\n"):
-        await run_tournament(small_plan(2), tmp_path, resume=True)
     with pytest.raises(UsageError, match=r"tasks\.micro1\.steps: was 10, is 11\n"):
         await run_tournament(small_plan(1, steps=11), tmp_path, resume=True)
     free = attrs.evolve(small_plan(1), jobs=3, name="other")

@@ -20,7 +20,7 @@ from flagfall.events import TaskEnded
 from flagfall.recording.journal.reader import read_journal
 from flagfall.tournament import excerpts
 from flagfall.tournament.columns import columns_of
-from flagfall.tournament.folder import Lock, is_held
+from flagfall.tournament.folder import Lock, is_held, journal_path
 from flagfall.tournament.formats.fixed_rounds import Benchmark, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import SprtRule, Stop, TournamentPlan
@@ -33,7 +33,7 @@ from flagfall.viewer.report import comparisons
 from flagfall.viewer.report import data as matches
 from flagfall.viewer.report import source as journals
 from flagfall.viewer.report.data import report_data
-from flagfall.viewer.report.source import JournalReader, journal_path, open_source
+from flagfall.viewer.report.source import JournalReader, open_source
 from tests.tournament.fields import make_plan, names, task
 from tests.tournament.random_results import PLANS, random_record, results_of
 from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, store
@@ -302,7 +302,7 @@ def test_journals_outside_of_the_folder_are_not_read(learning: Path, tmp_path: P
         record = next(source.store.records())
     assert record.journal is not None
     real = folder / record.journal
-    assert journal_path(folder, record) == real
+    assert journal_path(folder, record.journal) == real
     outside = tmp_path / real.name
     shutil.copy(real, outside)
     for path in (
@@ -313,15 +313,15 @@ def test_journals_outside_of_the_folder_are_not_read(learning: Path, tmp_path: P
         "plan.toml",
         "journals/a\0b",
     ):
-        assert journal_path(folder, attrs.evolve(record, journal=path)) is None
+        assert journal_path(folder, path) is None
     real.unlink()
     real.symlink_to(outside)
-    assert journal_path(folder, record) is None
+    assert journal_path(folder, record.journal) is None
     (folder / "journals").rename(tmp_path / "elsewhere")
     (folder / "journals").symlink_to(tmp_path / "elsewhere")
     outside.replace(tmp_path / "elsewhere" / real.name)
     assert real.is_file()
-    assert journal_path(folder, record) is None
+    assert journal_path(folder, record.journal) is None
     reader = JournalReader(folder)
     assert reader.read(record) is None
     assert reader.unread == 1

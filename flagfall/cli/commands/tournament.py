@@ -28,6 +28,8 @@ def tournament(
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     engine: Literal["local", "ray"] = "local",
     resume: Flag = False,
+    set_aside: Flag = False,
+    part: str | None = None,
     seed: int | None = None,
     dry_run: Flag = False,
     report: bool | None = None,
@@ -40,7 +42,7 @@ def tournament(
 
     After the first Ctrl-C the running matches are played to their end; then the standings so far and the
     command to resume are printed. The second Ctrl-C cancels the matches. `--resume` continues a tournament
-    that ended for any reason.
+    that ended for any reason. If agents, tasks or repeats were added to its plan, what is missing is played.
 
     Args:
         plan: A `.toml` file (docs/tournaments.md), or the name of a plan that comes with flagfall: `demo`.
@@ -49,6 +51,10 @@ def tournament(
             each agent a processor of its own.
         engine: `ray` plays on the cluster that Ray finds (needs the extra `ray`).
         resume: Continue the tournament in the folder; if there is none, start it.
+        set_aside: With `--resume`, go on even if played matches have no place in a changed plan. The
+            tournament as it was is kept in the folder `former-1` of its own.
+        part: Play only this part of the matches, such as `1/3`, on one of several machines; `flagfall merge`
+            makes one folder of all parts.
         seed: Root seed, instead of that of the plan.
         dry_run: Print the schedule and an estimate of the time, and play nothing.
         report: Write the report at the end, a page to look at; by default as the plan has it in
@@ -70,9 +76,9 @@ def tournament(
     if dry_run:
         from flagfall.cli.tournaments.results import print_schedule
 
-        print_schedule(loaded, folder, jobs)
+        print_schedule(loaded, folder, jobs, part)
         return 0
-    again = _command_to_resume(plan, folder, jobs, engine, seed)
+    again = _command_to_resume(plan, folder, jobs, engine, seed, part)
     _check(loaded, folder, *([] if plan in PLANS else [Path(plan)]), *filter(None, [logs.log_file]))
 
     from flagfall.cli.gvgai.execution import run_until_interrupted
@@ -87,6 +93,8 @@ def tournament(
             jobs=jobs,
             engine=engine,
             resume=resume,
+            set_aside=set_aside,
+            part=part,
             base=Path() if plan in PLANS else Path(plan).parent,
             stop=stop,
             on_begin=screen.begin,
@@ -103,6 +111,8 @@ def tournament(
             code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error
+    if part is not None and code == 0 and fault is None:
+        again = f"flagfall merge {shlex.quote(str(folder))} ...   (part {part} is played)"
     try:
         reasons = _print_results(loaded, folder, again, wide=wide)
     except FlagfallError as error:
@@ -114,12 +124,15 @@ def tournament(
     return code or int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
 
 
-def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, seed: int | None) -> str:
+def _command_to_resume(
+    plan: str, folder: Path, jobs: int | None, engine: str, seed: int | None, part: str | None
+) -> str:
     """Return the command that continues a tournament."""
     words = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]
     words += [] if jobs is None else ["--jobs", str(jobs)]
     words += [] if engine == "local" else ["--engine", engine]
     words += [] if seed is None else ["--seed", str(seed)]
+    words += [] if part is None else ["--part", part]
     return shlex.join(words)
 
 

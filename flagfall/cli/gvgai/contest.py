@@ -63,7 +63,7 @@ def contest(
     """
     import trio
 
-    from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
+    from flagfall.cli.gvgai.execution import check_players, run_until_interrupted, say
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.recording.journal.writer import Journal
     from flagfall.recording.match_logs import series_path
@@ -102,7 +102,9 @@ def contest(
 
     async def play(stop: trio.Event) -> None:
         records.update(
-            await play_contest(plan, folder, resume=resume, sinks=sinks, stop=stop, on_record=report)
+            await play_contest(
+                plan, folder, resume=resume, sinks=sinks, stop=stop, on_record=report, warn=say
+            )
         )
 
     with logs.opened(journal, results) as opened:

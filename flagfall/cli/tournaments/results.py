@@ -111,17 +111,17 @@ START_NS: Final = 400_000_000
 """Time to start and end the process of an agent, on a machine of 2020 with an idle processor."""
 
 
-def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None:
+def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None, part: str | None = None) -> None:
     """Print the matches that are known beforehand, and an estimate of the time for those not yet played.
 
     Matches already played in the folder count. By default as many are played at the same time as the plan
     says, or as there are processors for.
     """
-    from flagfall.tournament.formats.schedule import schedule
+    from flagfall.tournament.formats.schedule import Part, schedule
     from flagfall.tournament.run.engine import jobs_on
 
     records = _played(plan, folder)
-    order = schedule(plan)
+    order = schedule(plan, None if part is None else Part.parse(part, plan))
     known = list(order.walk(records))
     rows = table("match", "task", "agents", "seed", "", title=plan.name)
     for spec in known[:MAX_ROWS]:
@@ -142,17 +142,21 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None) -> None
 
 
 def _played(plan: TournamentPlan, folder: Path) -> dict[str, MatchRecord]:
-    """Return the records of a tournament begun with this plan; none if there is no such tournament."""
-    from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts
+    """Return the records of a tournament that count for this plan; none if there is no such tournament."""
     from flagfall.tournament.store import holds_tournament
 
     if not holds_tournament(folder):
         return {}
     with closing(Store(folder)) as store:
-        stored = store.plan()
-        if stored is None or changes(stored.facts, plan_facts(as_begun(plan, stored.facts))):
+        growth = store.growth(plan)
+        if growth is None:
             return {}
-        return store.played(plan)
+        if growth.changes:
+            for line in growth.lines():
+                say(f"the plan has changed: {line}")
+        records = {record.id: record for record in growth.renamed(store.played().values())}
+        store.check(plan, records)
+    return records
 
 
 def _estimate(

@@ -236,6 +236,36 @@ def _sprt(facts: Mapping[str, str], names: Sequence[str]) -> SprtRule:
     return rule
 
 
+def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    """Return the names of agents and of tasks that are in both plans, but are played with other settings.
+
+    What only chooses or ranks matches (agents and seatings of a task, seeds, scoring) is none of these
+    settings. Another clock changes all tasks.
+
+    Args:
+        before: see `plan_facts`.
+    """
+    agents = {
+        name for name in _names(before, "agents.") if _differ(before, now, f"agents.{name}", PlannedAgent)
+    }
+    tasks = {
+        name
+        for name in _names(before, "tasks.")
+        if before.get("clock") != now.get("clock") or _differ(before, now, f"tasks.{name}", PlannedTask)
+    }
+    return agents, tasks
+
+
+def _differ(before: Mapping[str, str], now: Mapping[str, str], place: str, kind: type) -> bool:
+    """Return whether both sets of facts have an entry, and it is played differently."""
+    fields = [f"{place}.{field.name}" for field in attrs.fields(kind) if field.name not in _CHOOSING]
+    return place in now and any(before.get(field) != now.get(field) for field in fields)
+
+
+_CHOOSING: Final = frozenset({"agents", "seed", "seatings"})
+"""Settings of a task that choose its matches, and do not change how one is played."""
+
+
 def as_begun(plan: TournamentPlan, facts: Mapping[str, str]) -> TournamentPlan:
     """Return a plan whose presets mean what they meant when its tournament began.
 
@@ -243,10 +273,15 @@ def as_begun(plan: TournamentPlan, facts: Mapping[str, str]) -> TournamentPlan:
     on under the rules of its first matches, so that all of its matches are played alike.
 
     Returns:
-        The plan with former meanings where these give the stored facts; otherwise `plan` itself.
+        The plan; tasks whose former meaning gives the stored facts have it.
     """
-    former = attrs.evolve(plan, tasks=tuple(_before_rounds_broke(task) for task in plan.tasks))
-    return former if plan_facts(former) == facts else plan
+    return attrs.evolve(plan, tasks=tuple(_task_as_begun(task, facts) for task in plan.tasks))
+
+
+def _task_as_begun(task: PlannedTask, facts: Mapping[str, str]) -> PlannedTask:
+    former, place = _before_rounds_broke(task), f"tasks.{task.name}"
+    is_former = place in facts and not _differ(facts, dict(_facts(place, former)), place, PlannedTask)
+    return former if is_former else task
 
 
 def _before_rounds_broke(task: PlannedTask) -> PlannedTask:

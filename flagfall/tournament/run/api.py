@@ -17,7 +17,9 @@ from flagfall.errors import FlagfallError, UsageError
 from flagfall.recording.match_logs import NO_LOGS, LogSettings
 from flagfall.timing.durations import format_duration
 from flagfall.tournament.folder import Lock
+from flagfall.tournament.formats.schedule import Part
 from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.plan.growth import Growth
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.control import serve_control
 from flagfall.tournament.run.engine import Engine
@@ -79,6 +81,8 @@ async def run_tournament(
     jobs: int | None = None,
     engine: Engines = "local",
     resume: bool = False,
+    set_aside: bool = False,
+    part: str | None = None,
     base: Path = Path(),
     stop: trio.Event | None = None,
     on_begin: Callable[[Run], None] = _ignore,
@@ -93,7 +97,12 @@ async def run_tournament(
         jobs: number of matches at the same time; by default the plan's, or as many as there are processors
             for.
         engine: `local`, or `ray`: on the cluster that `ray.init` finds.
-        resume: continue the tournament in the folder, if there is one.
+        resume: continue the tournament in the folder, if there is one. If the plan has changed, recorded
+            matches that the changed plan has count for it, and the others are played.
+        set_aside: continue also if recorded matches have no place in the schedule of the changed plan; the
+            tournament with them is kept in a folder within its own.
+        part: play this part only, such as `1/3`; the folders of all parts can be merged. Only for a plan
+            whose schedule does not depend on results.
         base: folder in which relative paths in the plan's text start, stored for later readers.
         stop: setting it begins no further matches, and ends the run when those being played are over.
         on_begin: called with the run when it begins, to observe and control it.
@@ -106,7 +115,8 @@ async def run_tournament(
 
     Raises:
         UsageError: it cannot be played with these arguments; or the folder holds a tournament and `resume` is
-            false, or a tournament of another plan, or it is in use by another runner.
+            false, or matches that a changed plan does not have and `set_aside` is false, or it is in use by
+            another runner.
         HostFault: see `Run.play`.
 
     If it is cancelled, matches that are being played are lost; `resume` plays them again.
@@ -118,7 +128,8 @@ async def run_tournament(
             "logs and sinks need the engine local: workers of Ray may run on other machines, and return the"
             " journals of their matches alone"
         )
-    with open_tournament(plan, folder, resume=resume, base=base) as store:
+    chosen_part = None if part is None else Part.parse(part, plan)
+    with open_tournament(plan, folder, resume=resume, set_aside=set_aside, base=base, warn=warn) as store:
         plan = store.as_begun(plan)
         players = _engine(engine, plan, folder, logs)
         try:
@@ -126,7 +137,7 @@ async def run_tournament(
             if plan.clock == "wall":
                 for line in _warnings(plan, await measure_latency(), chosen, players):
                     warn(line)
-            run = Run(plan, store, players, chosen, on_record)
+            run = Run(plan, store, players, chosen, on_record, part=chosen_part)
             on_begin(run)
             await _play(run, folder, stop, warn)
         finally:
@@ -152,45 +163,61 @@ def refuse_showing(plan: TournamentPlan, *private: Path) -> None:
 
 @contextmanager
 def open_tournament(
-    plan: TournamentPlan, folder: Path, *, resume: bool, base: Path = Path()
+    plan: TournamentPlan,
+    folder: Path,
+    *,
+    resume: bool,
+    set_aside: bool = False,
+    base: Path = Path(),
+    warn: Callable[[str], None] = _ignore,
 ) -> Iterator[Store]:
     """Open the store of a tournament, locked while the context lasts; a missing one is made.
 
     Args:
-        base: see `run_tournament`.
+        base: see `run_tournament`, also for the other arguments.
 
     Raises:
         UsageError: as for `run_tournament`.
     """
     if holds_tournament(folder):  # a tournament that is refused stays as it is
         with closing(Store(folder)) as store:
-            _require_resumable(store, plan, resume=resume)
+            _growth(store, plan, resume=resume, set_aside=set_aside)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = Lock(folder)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
     with closing(lock), closing(Store(folder, "make", durable=plan.clock == "wall")) as store:
-        if not _require_resumable(store, plan, resume=resume):
+        growth = _growth(store, plan, resume=resume, set_aside=set_aside)
+        if growth is None:
             store.begin(plan, base)
-        store.prepare_journals()
+        store.prepare()
+        if growth is not None and growth.changes:
+            for line in growth.lines():
+                warn(f"the plan has changed: {line}")
+            if former := store.grow(growth, base):
+                warn(f"the tournament as it was is kept in {folder / former}")
         try:
             yield store
         finally:
             store.clean_up()
 
 
-def _require_resumable(store: Store, plan: TournamentPlan, *, resume: bool) -> bool:
-    """Return whether the tournament of a store has begun; raise an error if it is not to be continued."""
-    if store.plan() is None:
-        return False
-    if not resume:
-        raise UsageError(
-            f"{store.folder} already holds a tournament: add --resume to continue it, or choose another"
-            " --output"
-        )
-    store.as_begun(plan)
-    return True
+def _growth(store: Store, plan: TournamentPlan, *, resume: bool, set_aside: bool) -> Growth | None:
+    """Return how a tournament goes on, or `None` if it has not begun; raise an error if it must not."""
+    if resume or store.plan() is None:
+        growth = store.growth(plan)
+        if growth is not None and growth.without_place and not set_aside:
+            raise UsageError(
+                f"the plan has changed since the tournament in {store.folder} began:\n"
+                + "\n".join(f"  {line}" for line in growth.lines())
+                + "\nRestore it, start another tournament with another --output, or go on without these"
+                " matches by --set-aside of `flagfall tournament`, which keeps the tournament as it was"
+            )
+        return growth
+    raise UsageError(
+        f"{store.folder} already holds a tournament: add --resume to continue it, or choose another --output"
+    )
 
 
 def _warnings(plan: TournamentPlan, latency: TimerLatency, jobs: int, engine: Engine) -> Iterator[str]:

@@ -107,6 +107,7 @@ async def play_contest(
     sinks: Callable[[MatchSpec], Sequence[Sink]] = lambda _spec: (),
     stop: trio.Event | None = None,
     on_record: Callable[[MatchRecord], None] = lambda _record: None,
+    warn: Callable[[str], None] = lambda _line: None,
 ) -> dict[str, MatchRecord]:
     """Play a contest, one match after another in the running event loop, which has the clock of the plan.
 
@@ -114,6 +115,7 @@ async def play_contest(
 
     Args:
         stop: setting it ends the running match after its turn; that match does not count.
+        warn: called with each warning, a line of text.
 
     Returns:
         The records of the matches that count, by id.
@@ -123,7 +125,7 @@ async def play_contest(
     """
     refuse_showing(plan, folder)
     stop = trio.Event() if stop is None else stop
-    with open_tournament(plan, folder, resume=resume) as store:
+    with open_tournament(plan, folder, resume=resume, warn=warn) as store:
         engine = _LoopEngine(plan, folder, sinks, stop)
         run = Run(plan, store, engine, 1, on_record, fault_attempts=1, skip_failed=True)
         async with trio.open_nursery() as nursery:

@@ -25,7 +25,7 @@ import attrs
 import trio
 
 from flagfall.errors import FlagfallError, HostFault
-from flagfall.tournament.formats.schedule import schedule
+from flagfall.tournament.formats.schedule import Part, schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
 from flagfall.tournament.run.engine import (
@@ -92,6 +92,7 @@ class Run:
         on_record: called with each record when it is stored, including void attempts.
         fault_attempts: faults of one match after which it is given up.
         skip_failed: continue without a match that is given up, instead of ending the run.
+        part: play these matches only.
 
     Raises:
         DamagedStore: the stored records cannot be read, or do not fit the plan.
@@ -113,6 +114,7 @@ class Run:
         *,
         fault_attempts: int = FAULT_ATTEMPTS,
         skip_failed: bool = False,
+        part: Part | None = None,
     ) -> None:
         self.plan = plan
         self.records: dict[str, MatchRecord] = {}
@@ -137,7 +139,7 @@ class Run:
         store.check(plan, self.records)
         self.since: float = time.monotonic()
         self.played_before: int = len(self.records)
-        self._schedule = schedule(plan)
+        self._schedule = schedule(plan, part)
         self.total: int | None = self._schedule.total
         self._due = self._schedule.live(self.records)
         self._again: deque[MatchSpec] = deque()

@@ -26,7 +26,7 @@ from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import plan_of_facts
 from flagfall.tournament.run.control import RunningState, RunState, send_command
 from flagfall.tournament.standings import stored_standings
-from flagfall.tournament.store import Store, holds_tournament
+from flagfall.tournament.store import Store, StoredPlan, holds_tournament
 from flagfall.viewer.live.views import (
     MAX_LINE_CHARS,
     MAX_RUNNING,
@@ -80,7 +80,7 @@ class FolderReader:
         self._store: Store | None = None
         self._identity: tuple[int, int] | None = None
         self._plan: TournamentPlan | None = None
-        self._has_no_plan = False
+        self._stored: StoredPlan | None = None
         self._total: int | None = None
         self._counts: _Counts | None = None
         self._tasks: dict[str, str] = {}
@@ -130,27 +130,29 @@ class FolderReader:
         if self._store is not None:
             with suppress(Exception):  # the files may be gone
                 self._store.close()
-        self._store = self._identity = self._plan = self._counts = self._total = None
-        self._has_no_plan = False
+        self._store = self._identity = None
+        self._forget_plan()
+
+    def _forget_plan(self) -> None:
+        self._stored = self._plan = self._counts = self._total = None
         self._tasks.clear()
         self._rates.clear()
         self._over = False
 
-    def _read_plan(self) -> TournamentPlan | None:
+    def _read_plan(self) -> None:
         assert self._store is not None
-        if self._plan is None and not self._has_no_plan:
-            stored = self._store.plan()
-            if stored is None:
-                return None
-            try:
-                self._plan = plan_of_facts(stored.name, stored.seed, stored.facts)
-            except UsageError:  # the standings say why
-                self._has_no_plan = True
-            else:
-                self._total = schedule(self._plan).total
-                if most_matches(self._plan) <= MAX_KNOWN_TASKS and self._total is not None:
-                    self._tasks = {spec.id: spec.task for spec in schedule(self._plan).walk({})}
-        return self._plan
+        stored = self._store.plan()
+        if stored == self._stored:
+            return
+        self._forget_plan()  # matches have other ids since the plan changed
+        self._stored = stored
+        if stored is None:
+            return
+        with suppress(UsageError):  # the standings say why
+            self._plan = plan_of_facts(stored.name, stored.seed, stored.facts)
+            self._total = schedule(self._plan).total
+            if most_matches(self._plan) <= MAX_KNOWN_TASKS and self._total is not None:
+                self._tasks = {spec.id: spec.task for spec in schedule(self._plan).walk({})}
 
     def _read_news(self) -> News:
         assert self._store is not None

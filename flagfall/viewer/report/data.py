@@ -23,6 +23,7 @@ from flagfall.tournament.excerpts import (
     spec_of,
     voids,
 )
+from flagfall.tournament.folder import journal_path
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.tables import shown_columns
 from flagfall.viewer.pages import Block, self_contained_page
@@ -37,7 +38,7 @@ from flagfall.viewer.report.comparisons import (
     rating_course,
     think_times,
 )
-from flagfall.viewer.report.source import ReportSource, facts_of, journal_path, state_line
+from flagfall.viewer.report.source import ReportSource, facts_of, state_line
 
 MAX_MATCHES: Final = 200
 """Most rows of the list of matches."""
@@ -82,7 +83,7 @@ def choose(source: ReportSource, number: int) -> list[Chosen]:
             _prefer_new_tasks(queue, specs, chosen)
             while queue and len(chosen) < number:
                 record, why = queue.pop(0)
-                path = journal_path(source.folder, record)
+                path = journal_path(source.folder, record.journal)
                 if path is not None and record.id not in chosen:
                     chosen[record.id] = Chosen(record, why, path)
                     break
@@ -138,7 +139,7 @@ def match_rows(source: ReportSource, records: list[MatchRecord], target: Path | 
 
 def _link(source: ReportSource, record: MatchRecord, target: Path | None) -> str | None:
     """Return the address of a journal, relative to the report."""
-    path = journal_path(source.folder, record)
+    path = journal_path(source.folder, record.journal)
     if target is None or path is None:
         return None
     return quote(relpath(path.resolve(), target.resolve()))

@@ -18,7 +18,7 @@ from flagfall.recording.journal.format import decode_events
 from flagfall.recording.journal.reader import batches, check_schema
 from flagfall.texts import counted
 from flagfall.tournament.excerpts import MatchCounts, count_matches, latest
-from flagfall.tournament.folder import JOURNALS, is_held
+from flagfall.tournament.folder import is_held, journal_path
 from flagfall.tournament.formats.schedule import most_matches
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, TournamentPlan
 from flagfall.tournament.records import MatchRecord
@@ -63,25 +63,6 @@ class JournalDigest:
     whole: bool = False
 
 
-def journal_path(folder: Path, record: MatchRecord) -> Path | None:
-    """Return the journal of a match if it is a file in the journals of the tournament's folder.
-
-    The path in a stored record may be damaged.
-    """
-    if record.journal is None:
-        return None
-    place, _, name = record.journal.partition("/")
-    if place != JOURNALS or not name or "/" in name or "\0" in name or name in {".", ".."}:
-        return None
-    home = folder / JOURNALS
-    path = home / name
-    try:
-        inside = not home.is_symlink() and path.resolve().parent == home.resolve()
-        return path if inside and path.is_file() else None
-    except OSError:
-        return None
-
-
 @attrs.define(eq=False)
 class JournalReader:
     """Reader of the parts of journals that a report shows: ends of tasks and disqualifications.
@@ -98,7 +79,7 @@ class JournalReader:
 
     def read(self, record: MatchRecord) -> JournalDigest | None:
         """Return the digest of a match's journal; `None` if it has none or the bound is reached."""
-        path = journal_path(self._folder, record)
+        path = journal_path(self._folder, record.journal)
         if path is None or (path not in self._kept and self._left <= 0):
             self.unread += 1
             return None
@@ -238,6 +219,9 @@ def _facts(source: ReportSource) -> Iterator[tuple[str, str]]:
     if plan.anchor is not None:
         yield "Anchor (Elo 0)", plan.anchor
     yield from _dates(source, about.get("begun"))
+    if former := source.store.former():
+        times = counted(len(former), "time", "times")
+        yield "Plan changed", f"{times}; the last time at {former[-1].get('until', '')}"
     yield "Machine", about.get("machine", "")
     yield "flagfall", about.get("flagfall", "")
     yield "Folder", source.folder.resolve().name
