@@ -41,7 +41,7 @@ from flagfall.kernel.script import (
 )
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.spaces import spaces_of
-from flagfall.timing import Deadline, TimeControl, Timekeeper
+from flagfall.timing import TimeControl, Timekeeper
 
 
 @attrs.frozen
@@ -67,11 +67,9 @@ class Environment:
 
     __slots__ = (
         "_control_text",
-        "_deadlines",
         "_dispatcher",
         "_fault",
         "_keeper",
-        "_notes",
         "_origin_ns",
         "_referee",
         "_scheduling",
@@ -98,11 +96,11 @@ class Environment:
         )
         if setup.sinks:
             self._dispatcher.sink_failed = self._sink_failed
+        failed = self._failed  # one object, however many parts hold it
         self._referee = Referee(self._dispatcher, keeper.now, origin_ns=self._origin_ns, steps=setup.steps)
-        self._deadlines: list[Deadline] = []
         if tick_ns is not None:  # a tick comes after the limits of all seats
             self._referee.pace = pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
-            self._deadlines.append(pace)
+            pace.on_error = failed
         self._turns = AsyncReferee(self._referee)
         self._control_text = str(setup.control)
         self._seating = Seating(
@@ -112,15 +110,13 @@ class Environment:
             setup.seed,
             keeper,
             self._referee,
-            self._void_for,
+            failed,
         )
-        self._notes = TurnNotes(self._dispatcher)
+        notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
-            seat.keep_note = self._notes.take
-            self._deadlines.append(seat.clock)
-        for deadline in self._deadlines:
-            deadline.on_error = self._deadline_failed
-        self._scheduling = Scheduling(setup.scheduler, self._scheduler_failed)
+            seat.notes = notes
+            seat.clock.on_error = failed
+        self._scheduling = Scheduling(setup.scheduler, failed)
         # The number of turns before the last task, -1 before the first.
         self._turns_before = -1
 
@@ -166,7 +162,7 @@ class Environment:
                 )
             reason, owed = await self._play_with_agents(stop)
         except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
-            self._void(f"{type(error).__name__}: {error}", error)
+            self._failed(error, "the match")
         finally:
             self._close(reason, owed)
         return reason
@@ -361,7 +357,7 @@ class Environment:
             try:
                 await sink.run()
             except HostFault as fault:
-                self._void_for(fault)
+                self._failed(fault)
             except Exception as error:  # noqa: BLE001 - the same, without a name
                 self._sink_failed(error)
 
@@ -381,40 +377,31 @@ class Environment:
         self._scheduling.cancel()
 
     def _sink_failed(self, error: BaseException) -> None:
-        if isinstance(error, HostFault):
-            self._void_for(error)
-        else:
-            self._void(f"a sink failed: {error!r}", error)
-
-    def _deadline_failed(self, error: BaseException) -> None:
-        self._void(f"at a deadline: {type(error).__name__}: {error}", error)
-
-    def _scheduler_failed(self, error: Exception | SystemExit) -> None:
-        self._void(f"task scheduler: {type(error).__name__}: {error}", error)
+        self._failed(error, "" if isinstance(error, HostFault) else "a sink failed")
 
     def _task_failed(self, error: Exception | SystemExit) -> None:
         if not isinstance(error, HostFault):
-            self._void(f"task {self._task_id}: {type(error).__name__}: {error}", error)
+            self._failed(error, f"task {self._task_id}")
         elif self._fault is None:
             self._fault = error
 
-    def _void(self, what: str, error: BaseException) -> None:
-        fault = HostFault(what)
-        fault.__cause__ = error
-        self._void_for(fault)
-
-    def _void_for(self, fault: HostFault | UsageError) -> None:
-        """End the match as void, for the first fault."""
-        if self._fault is None:
-            self._fault = fault
-            self._stop()
+    def _failed(self, error: BaseException, where: str = "") -> None:
+        """End the match as void, for the first fault (see `flagfall.kernel.scheduling.Failed`)."""
+        if self._fault is not None:
+            return
+        if where or not isinstance(error, HostFault | UsageError):
+            self._fault = HostFault(f"{where}: {type(error).__name__}: {error}")
+            self._fault.__cause__ = error
+        else:
+            self._fault = error
+        self._stop()
 
     def _close(self, reason: str, owed: Any) -> None:
         """Close the scheduler with its tasks, and end the record."""
         try:
             self._setup.scheduler.close()
         except Exception as error:  # noqa: BLE001 - a task's or the scheduler's
-            self._void(f"closing the tasks: {type(error).__name__}: {error}", error)
+            self._failed(error, "closing the tasks")
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
@@ -425,8 +412,8 @@ class Environment:
 
     def _release(self) -> None:
         """Undo the links between the parts, so that they are freed at once and not by the collector."""
-        for deadline in self._deadlines:
-            deadline.on_error = None
+        if self._referee.pace is not None:
+            self._referee.pace.on_error = None
         self._seating.release()
         self._turns.release()
         self._scheduling.release()
