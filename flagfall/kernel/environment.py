@@ -20,7 +20,7 @@ from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, 
 from flagfall.kernel.dispatcher import EventDispatcher, Sink, WritingSink, is_writing_sink
 from flagfall.kernel.hosting import AgentHost, is_sharing
 from flagfall.kernel.notes import TurnNotes
-from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats, derive_seed
+from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats, derive_seed, lost_by
 from flagfall.kernel.referee.async_referee import AsyncReferee
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.referee.task_rules import Pace
@@ -39,7 +39,6 @@ from flagfall.kernel.script import (
     TaskTimeout,
     match_script,
 )
-from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import TimeControl, Timekeeper
 
@@ -316,10 +315,14 @@ class Environment:
             outcome.metrics,
             outcome.answers,
         )
-        outcome = Outcome(*values, at_ns)
+        outcome = Outcome(*values, at_ns, outcome.rewards)
+        if outcome.ended != "cut":
+            for seat, paid in zip(self._seating.seats, outcome.rewards or (outcome.reward,), strict=True):
+                seat.stats.add_return(paid)
         self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
         if self._dispatcher.has_sinks:
-            self._dispatcher.dispatch(TaskEnded(at_ns, *values))
+            rewards = [outcome.rewards] if outcome.rewards else []
+            self._dispatcher.dispatch(TaskEnded(at_ns, *values, *rewards))
         return outcome
 
     def _header(self, header: dict[str, Any]) -> dict[str, Any]:
@@ -405,7 +408,9 @@ class Environment:
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
-        self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""))
+        printed = tuple(part for seat in self._seating.seats for part in seat.printed)
+        end = (reason, self._referee.turns, owed, str(self._fault or ""))
+        self._record(MatchEnded, *end, *([printed] if printed else []))
         self._dispatcher.close()
         for sink in self._writers:
             sink.finish()
@@ -429,17 +434,15 @@ class Environment:
                     seat.disqualified,
                     seat.reason_detail,
                     seat.stats,
-                    seat.stderr_tail,
-                    self._lost_by(seat, reason),
+                    seat.printed,
+                    lost_by(
+                        reason,
+                        seat.disqualified,
+                        has_missed=bool(seat.stats.absent or seat.stats.is_cut),
+                    ),
                 )
                 for seat, host in seats
             ),
             tasks=tuple(self._task_stats.values()),
             elapsed_ns=self._keeper.now() - self._origin_ns,
         )
-
-    def _lost_by(self, seat: HostSeat, reason: str) -> str | None:
-        """Return why a seat loses the match: not by what broke when all turns were over."""
-        missed = seat.stats.absent or seat.stats.is_cut
-        is_decided = reason in {"finished", "steps"} and not missed and seat.disqualified != "late"
-        return None if is_decided else seat.disqualified

@@ -148,12 +148,14 @@ class ActorTurns(AskTurns):
         steps: the number of turns whose actions the task got.
         earned: the sum of the rewards it paid, over all players.
         owed: what is still owed from before.
+        paid: what it paid to each of several players, by name.
     """
 
     def __init__(self, play_turn: Callable[[Any, Any], Awaitable[Actions]], owed: Any = 0) -> None:
         self.steps: int = 0
         self.earned: float = 0.0
         self.owed: Any = owed
+        self.paid: Any = {}
         self._play_turn = play_turn
         self._is_asking = False
 
@@ -166,7 +168,11 @@ class ActorTurns(AskTurns):
         """
         if self._is_asking:
             raise trio.BusyResourceError("a task asks for one turn at a time, and one is open")
-        self.earned += sum(reward.values()) if isinstance(reward, Mapping) else reward
+        if isinstance(reward, Mapping):
+            self.earned += sum(reward.values())
+            self.paid = add_rewards(self.paid, reward)
+        else:
+            self.earned += reward
         if self.owed:
             reward, self.owed = add_rewards(reward, self.owed), 0
         self._is_asking = True
@@ -189,8 +195,8 @@ async def run_actor(task: TaskRole, turns: ActorTurns) -> ActorResult:
     except Exception as error:
         if not _is_end_of_match(error):
             raise
-        return ActorResult(turns.steps, turns.earned, "cut", turns.owed)
-    return ActorResult(turns.steps, turns.earned, "finished", turns.owed)
+        return ActorResult(turns.steps, turns.earned, "cut", turns.owed, turns.paid)
+    return ActorResult(turns.steps, turns.earned, "finished", turns.owed, turns.paid)
 
 
 def _is_end_of_match(error: BaseException) -> bool:

@@ -29,9 +29,10 @@ from flagfall.timing.budget import verdict_of
 from flagfall.timing.turn_clock import ClockState, TurnClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from flagfall.errors import AgentFault
+    from flagfall.events import Printed
     from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
     from flagfall.kernel.notes import TurnNotes
     from flagfall.kernel.referee.state_machine import Referee
@@ -141,7 +142,7 @@ class HostSeat:
         stats: counts and times for the report.
         disqualified: the reason why the seat is disqualified, or `None`.
         reason_detail: details of that for the agent's author.
-        stderr_tail: the end of the agent's standard error; set by a host that has it.
+        printed: what the agent printed; set by a host that has it.
         absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
             waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
@@ -164,9 +165,9 @@ class HostSeat:
         "notes",
         "now",
         "number",
+        "printed",
         "reason_detail",
         "stats",
-        "stderr_tail",
         "taken_ns",
         "task",
     )
@@ -176,7 +177,7 @@ class HostSeat:
         self.stats: SeatStats = SeatStats()
         self.disqualified: str | None = None
         self.reason_detail: str = ""
-        self.stderr_tail: str = ""
+        self.printed: Sequence[Printed] = ()
         self.task: TaskRole | None = None
         self.absence: Callable[[], AgentFault | None] | None = None
         self.now: NowNs = keeper.now
@@ -204,6 +205,11 @@ class HostSeat:
     def wants(self) -> frozenset[str]:
         """Return the phases that the agent wants to be asked in."""
         return self.agent.wants
+
+    @property
+    def turn_number(self) -> int:
+        """Return the number of the match's open turn, or of the next one."""
+        return self._referee.turns
 
     @property
     def held_up_loop(self) -> bool:
@@ -241,7 +247,7 @@ class HostSeat:
     def take_note(self, value: Any) -> None:
         """Take a note of the agent; see `Seat.note`."""
         if self.notes is not None and not self._channel.closed:
-            self.notes.take(self, value)
+            self.notes.take(self.number, self.stats, value)
 
     def leave(self) -> None:
         """Disqualify the seat as `gone`; see `Seat.close`."""

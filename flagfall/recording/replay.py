@@ -332,6 +332,8 @@ class Rerun:
         outcome = self._request.outcome
         for field in ("task", "index", "result", "reward", "steps", "ended", "metrics"):
             self._compare(f"{field} of task {task.id}", getattr(outcome, field), getattr(event, field))
+        if event.rewards:
+            self._compare(f"rewards of task {task.id}", outcome.rewards, event.rewards)
         self._task = None
         try:
             self._scheduler.report(attrs.evolve(outcome, at_ns=event.at_ns))
