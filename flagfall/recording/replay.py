@@ -378,6 +378,8 @@ class Rerun:
             if self._task is not None:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
         self._check_disqualified(event.reason)
+        for part in event.printed:
+            self._check_seat(part.seat)
         self.over = True
 
     def _check_turns(self, event: MatchEnded, *, void: bool) -> None:

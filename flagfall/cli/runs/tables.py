@@ -185,7 +185,11 @@ def print_incidents(played: Sequence[PlayedMatch], *, several: bool) -> None:
             last = seat.stderr_tail.rpartition("\n")[2]
             if last and last not in seat.detail:  # details of agents in processes end with what they printed
                 print(f"{who} printed:")
-                _print_end("".join(part.text for part in seat.printed))
+                parts = (
+                    f"\n... ({of.left_out:,} bytes left out)\n" * (of.left_out > 0) + of.text
+                    for of in seat.printed
+                )
+                _print_end("".join(parts))
 
 
 def _print_end(text: str) -> None:
