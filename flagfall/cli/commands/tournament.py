@@ -6,7 +6,7 @@ import shlex
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 from cyclopts import Parameter
 
@@ -33,6 +33,7 @@ def tournament(
     report: bool | None = None,
     fail_on_disqualified: Flag = False,
     wide: Flag = False,
+    json: Flag = False,
     quiet: Quiet = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
@@ -55,6 +56,8 @@ def tournament(
             `output.report`.
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
         wide: Print whole tables, however long their lines are.
+        json: Print the standings as one JSON object, as `flagfall results DIR --json` does, instead of
+            tables; all other lines go to the standard error.
         quiet: Show no progress.
     """
     from flagfall.kernel.outcomes import MAX_SEED
@@ -68,6 +71,8 @@ def tournament(
     loaded = load_plan(plan, seed=seed)
     folder = output or loaded.output.folder
     if dry_run:
+        if json:
+            raise UsageError("--dry-run plays nothing, so there are no standings: leave out --json")
         from flagfall.cli.tournaments.results import print_schedule
 
         print_schedule(loaded, folder, jobs)
@@ -104,13 +109,13 @@ def tournament(
     except HostFault as error:
         fault = error
     try:
-        has_disqualified = _print_results(loaded, folder, again, wide=wide)
+        has_disqualified = _print_results(loaded, folder, again, wide=wide, json=json)
     except FlagfallError as error:
         fault = fault or error
     if fault is not None:
         raise fault
     if code == 0 and (loaded.output.report if report is None else report):
-        _write_report(folder)
+        _write_report(folder, sys.stderr if json else sys.stdout)
     return code or int(fail_on_disqualified and has_disqualified)
 
 
@@ -123,7 +128,7 @@ def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, s
     return shlex.join(words)
 
 
-def _write_report(folder: Path) -> None:
+def _write_report(folder: Path, told: TextIO) -> None:
     """Write the report; the tournament has succeeded in any case, so a failure is only a warning."""
     from flagfall.tournament.folder import REPORT
 
@@ -135,7 +140,7 @@ def _write_report(folder: Path) -> None:
     except Exception as error:  # noqa: BLE001 - see above
         print(f"flagfall: no report was written ({one_line(str(error))}); try {again}", file=sys.stderr)
     else:
-        print(f"report:  {folder / REPORT}   (open it in a browser)")
+        print(f"report:  {folder / REPORT}   (open it in a browser)", file=told)
 
 
 def _check(plan: TournamentPlan, *private: Path) -> None:
@@ -151,8 +156,9 @@ def _check(plan: TournamentPlan, *private: Path) -> None:
     check_players(Player(agent.spec, isolation=agent.isolation) for agent in plan.agents)
 
 
-def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> bool:
+def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool, json: bool) -> bool:
     """Print the standings, write the tables of the plan, and return whether an agent was disqualified."""
+    from flagfall.cli.console.output import print_json
     from flagfall.cli.tournaments.results import print_standings
     from flagfall.tournament.folder import replace_file
     from flagfall.tournament.standings import agent_rows, export, stored_standings
@@ -160,10 +166,14 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
 
     with closing(Store(folder)) as store:
         stands = stored_standings(store, plan)
-    print_standings(stands, wide=wide)
-    print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})")
+    if json:
+        print_json(stands.as_data())
+    else:
+        print_standings(stands, wide=wide)
+    told = sys.stderr if json else sys.stdout
+    print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})", file=told)
     if not stands.over:
-        print(f"go on:   {again}")
+        print(f"go on:   {again}", file=told)
     for form in plan.output.tables:
         path = folder / f"standings.{form}"
         try:
