@@ -26,6 +26,9 @@ from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, SeatStats
 CUT_OFF: Final = "cut off"
 """The reason of a result whose record ends before the match did."""
 
+MAX_SEATS: Final = 1_000
+"""Most seats of a match that is read: a journal could name millions of agents, each with a row of a table."""
+
 _LATE: Final = frozenset({"late", "overrun"})
 _MISSED: Final = frozenset({"disqualified", "absent"})
 
@@ -76,6 +79,8 @@ class ResultReader:
             case TurnPlayed():
                 self._take_turn(event)
             case MatchStarted():
+                if len(event.agents) > MAX_SEATS:
+                    raise UsageError(f"a match with {len(event.agents)} seats; {MAX_SEATS} are the most")
                 self._seats = [_Seat(agent) for agent in event.agents]
             case SeatReady():
                 self._of(self._seats, event.seat).stats.start_ns = event.spent_ns
@@ -90,9 +95,12 @@ class ResultReader:
                 seat.disqualified = event
                 seat.stats.late += event.reason == "late"
             case MatchEnded():
-                self._reason, self._turns, self.fault = event.reason, event.turns, event.detail
-                for part in event.printed:
-                    self._of(self._seats, part.seat).printed.append(part)
+                self._take_over(event)
+
+    def _take_over(self, event: MatchEnded) -> None:
+        self._reason, self._turns, self.fault = event.reason, event.turns, event.detail
+        for part in event.printed:
+            self._of(self._seats, part.seat).printed.append(part)
 
     def result(self) -> MatchResult:
         """Return the result of the events so far."""

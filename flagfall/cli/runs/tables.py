@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.cli.console.output import duration, label, number, print_table, table
+from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_table, table
 from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
 from flagfall.recording.match_result import CUT_OFF
 from flagfall.texts import counted, sanitize_terminal
@@ -143,9 +143,9 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
             for field in ("played", "solved", "failed", "steps", "reward"):
                 setattr(total, field, getattr(total, field) + getattr(task, field))
     order = {task: place for place, task in enumerate(dict.fromkeys(task for task, _ in sums))}
-    for (task_id, agents), total in sorted(sums.items(), key=lambda item: order[item[0][0]]):
+    for (task_id, agents), total in sorted(sums.items(), key=lambda item: order[item[0][0]])[:MAX_ROWS]:
         rows.add_row(
-            task_id,
+            sanitize_terminal(task_id),
             *([sanitize_terminal(agents)] if several else []),
             *map(number, (total.played, total.solved, total.failed, total.steps, total.reward)),
             f"{total.reward / max(1, total.steps):z.4f}",
