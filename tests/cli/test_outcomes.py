@@ -164,7 +164,7 @@ def test_a_tournament_prints_its_standings_as_json_alone(call: Call) -> None:
     assert "report:  " in played.err
     assert [(row["matches"], row["duels"]) for row in data["rows"]] == [(2, 4)] * 3
     assert all(row["wins"] + row["draws"] + row["losses"] == row["duels"] for row in data["rows"])
-    assert "Won, drawn and lost are duels, not matches: games for two, and " in call("results cup").out
+    assert "Won, drawn and lost count duels: games for two, and " in call("results cup").out
     assert call("tournament cup.toml --json --resume").out == played.out
 
 

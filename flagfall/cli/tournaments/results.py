@@ -94,7 +94,7 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
         print(f"SPRT: LLR {test.llr:.2f} in [{test.lower:.2f}, {test.upper:.2f}], {decision}")
     if any(row.duels != row.matches for row in shown.rows):
         note = COLUMNS["duels"].note
-        print_text(f"Won, drawn and lost are duels, not matches: {note[:1].lower()}{note[1:]}.")
+        print_text(f"Won, drawn and lost count duels: {note[:1].lower()}{note[1:]}.")
     for note in shown.notes:
         print(f"Note: {sanitize_terminal(note)}")
 
