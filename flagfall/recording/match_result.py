@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import attrs
 
@@ -31,8 +31,6 @@ MAX_SEATS: Final = 1_000
 
 _LATE: Final = frozenset({"late", "overrun"})
 _MISSED: Final = frozenset({"disqualified", "absent"})
-
-T = TypeVar("T")
 
 
 @attrs.define(eq=False)
@@ -83,15 +81,15 @@ class ResultReader:
                     raise UsageError(f"a match with {len(event.agents)} seats; {MAX_SEATS} are the most")
                 self._seats = [_Seat(agent) for agent in event.agents]
             case SeatReady():
-                self._of(self._seats, event.seat).stats.start_ns = event.spent_ns
+                self._seat(event.seat).stats.start_ns = event.spent_ns
             case TaskStarted():
                 self._first_turn = self._turns
             case TaskEnded():
                 self._take_end(event)
             case ReplyDropped():
-                self._of(self._seats, event.seat).stats.dropped += 1
+                self._seat(event.seat).stats.dropped += 1
             case SeatDisqualified():
-                seat = self._of(self._seats, event.seat)
+                seat = self._seat(event.seat)
                 seat.disqualified = event
                 seat.stats.late += event.reason == "late"
             case MatchEnded():
@@ -100,7 +98,7 @@ class ResultReader:
     def _take_over(self, event: MatchEnded) -> None:
         self._reason, self._turns, self.fault = event.reason, event.turns, event.detail
         for part in event.printed:
-            self._of(self._seats, part.seat).printed.append(part)
+            self._seat(part.seat).printed.append(part)
 
     def result(self) -> MatchResult:
         """Return the result of the events so far."""
@@ -123,13 +121,13 @@ class ResultReader:
             lost_by(self._reason, reason, has_missed=seat.has_missed),
         )
 
-    def _of(self, values: Sequence[T], seat: int) -> T:
-        if not 0 <= seat < len(self._seats):
-            raise UsageError(f"seat {seat} of a match with {len(self._seats)}")
-        return values[seat]
+    def _seat(self, number: int) -> _Seat:
+        if not 0 <= number < len(self._seats):
+            raise UsageError(f"seat {number} of a match with {len(self._seats)}")
+        return self._seats[number]
 
     def _take_turn(self, event: TurnPlayed) -> None:
-        seat = self._of(self._seats, event.seat)
+        seat = self._seat(event.seat)
         stats = seat.stats
         self._turns = event.turn + 1
         stats.turns += 1

@@ -51,7 +51,7 @@ def test_json_of_a_recorded_match_is_that_of_the_run(call: Call) -> None:
     (match,) = call(line).data()["matches"]
     found = call("results m.jsonl --json").data()
     for seat in (*match["seats"], *found["seats"]):
-        del seat["skipped"], seat["is_cut"]
+        seat.pop("skipped", None)
     assert found.pop("fault") == ""
     assert found.pop("round1") is None
     assert found == {name: match[name] for name in found}
@@ -99,6 +99,8 @@ def test_an_older_journal_of_several_seats_says_what_it_does_not_have(call: Call
     shown = call("results old.jsonl")
     assert shown.code == 0
     assert "no winner: this journal is older than the record of each seat's rewards\n" in shown.out
+    data = call("results old.jsonl --json").data()
+    assert (data["winners"], {seat["reward"] for seat in data["seats"]}) == ([], {None})
 
 
 def test_a_void_match_says_why(call: Call) -> None:
@@ -113,7 +115,11 @@ def test_no_journal_makes_a_table_of_millions(call: Call) -> None:
     sealed(Path("many.jsonl"), {**HEADER, "agents": [""] * 100_000})
     ended = call("results many.jsonl")
     assert (ended.code, ended.out) == (2, "")
-    assert "a match with 100000 seats; 1000 are the most" in ended.err
+    assert ended.err == "flagfall: many.jsonl: a match with 100000 seats; 1000 are the most\n"
+    dropped = {"event": "dropped", "at_ns": 1, "seat": 7, "turn": 0, "why": "stale"}
+    sealed(Path("odd.jsonl"), HEADER, dropped)
+    ended = call("results odd.jsonl")
+    assert (ended.code, ended.err) == (2, "flagfall: odd.jsonl: seat 7 of a match with 1\n")
 
 
 LOUD = """

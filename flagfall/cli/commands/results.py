@@ -55,7 +55,7 @@ def results(
 
 def _show_match(file: Path, output: Path | None, *, json: bool, wide: bool) -> None:
     from flagfall.cli.runs.plan import check_results, write_results
-    from flagfall.recording.journal.reader import read_journal
+    from flagfall.recording.journal.reader import JournalError, read_journal
     from flagfall.recording.match_result import ResultReader
     from flagfall.recording.round1_results import ResultsSink
 
@@ -66,7 +66,7 @@ def _show_match(file: Path, output: Path | None, *, json: bool, wide: bool) -> N
             reader(event)
             figures(event)
     except UsageError as error:
-        fault = error
+        fault = error if isinstance(error, JournalError) else UsageError(f"{file}: {error}")
     if output is None and figures.begun:
         _print_match(reader, figures, json=json, wide=wide)
     elif output is not None and fault is None:

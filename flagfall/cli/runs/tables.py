@@ -219,9 +219,17 @@ def print_journals(played: Sequence[PlayedMatch]) -> None:
             print(f"results: {planned.results}")
 
 
+_INNER: Final = frozenset({"is_cut", "return_squares"})
+"""Statistics of a seat that say nothing to a reader."""
+
+_NOT_RECORDED: Final = frozenset({"skipped"})
+"""Statistics of a seat that no journal has."""
+
+
 def result_data(match: PlayedMatch) -> dict[str, Any]:
     """Return the result of a match as an object for JSON; times are in nanoseconds."""
     result, scores = match.result, match.scores()
+    unknown = _INNER if match.planned is not None else _INNER | _NOT_RECORDED
     return {
         "reason": result.reason,
         "turns": result.turns,
@@ -237,8 +245,9 @@ def result_data(match: PlayedMatch) -> dict[str, Any]:
                     {"turn": of.turn, "text": of.text, "left_out": of.left_out} for of in seat.printed
                 ],
                 "score": scores[place] if scores else None,
-                **attrs.asdict(seat.stats, filter=lambda field, _: field.name != "return_squares"),
+                **attrs.asdict(seat.stats, filter=lambda field, _: field.name not in unknown),
                 "return_sd": seat.stats.return_sd,
+                **({} if match.has_rewards else dict.fromkeys(("reward", "return_mean"))),
                 "think_mean_ns": round(_mean_think_ns(seat)),
             }
             for place, seat in enumerate(result.seats)
