@@ -245,6 +245,7 @@ class TaskEnded(Event, frozen=True, tag="end"):
         result: `True`, `False`, or `None` if the task has no result or was cut short.
         ended: `finished`, `truncated`, `time` or `cut`; see `flagfall.kernel.outcomes.Outcome`.
         answers: the answers of the seats to the result, by seat number; a task scheduler may use them.
+        rewards: the sum of the rewards of each of several seats; older journals lack it.
     """
 
     task: str
@@ -255,6 +256,22 @@ class TaskEnded(Event, frozen=True, tag="end"):
     ended: str = "finished"
     metrics: Mapping[str, Any] = {}
     answers: Mapping[int, Any] = {}
+    rewards: tuple[Amount, ...] = ()
+
+
+class Printed(Struct, frozen=True, omit_defaults=True):
+    """A part of what an agent printed.
+
+    Attributes:
+        turn: the turn that was open, or due, when the host read it: it was printed in that turn or before.
+        text: decoded as UTF-8; it may hold anything, such as control characters of terminals.
+        left_out: bytes before this part that were not kept.
+    """
+
+    seat: Whole
+    turn: Whole
+    text: str
+    left_out: Whole = 0
 
 
 class MatchEnded(Event, frozen=True, tag="over"):
@@ -265,9 +282,11 @@ class MatchEnded(Event, frozen=True, tag="over"):
             `seats` (every seat is disqualified), `stopped` (on request) or `void` (a host fault).
         reward: a reward still owed at the end of the match, which the agents got then.
         detail: for `void`, the failure.
+        printed: what agents in processes printed, seat by seat.
     """
 
     reason: Literal["finished", "steps", "seats", "stopped", "void"]
     turns: Whole
     reward: Reward = 0
     detail: str = ""
+    printed: tuple[Printed, ...] = ()

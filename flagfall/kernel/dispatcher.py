@@ -161,7 +161,7 @@ class EventDispatcher:
         self.is_pause_asked: bool = False
         self._add_note: Callable[[TurnPlayed], TurnPlayed] | None = None
         self._turn: dict[int, TurnPlayed] = {}
-        self._incidents: list[Event] = []
+        self._incidents: list[Event] | None = None  # most matches have none
 
     def begin(self) -> None:
         """Prepare the sinks that take batches for this match."""
@@ -219,6 +219,8 @@ class EventDispatcher:
         if self._solo:
             self.dispatch(incident)
         elif self.has_sinks:
+            if self._incidents is None:
+                self._incidents = []
             self._incidents.append(incident)
 
     def add_turn(self, record: TurnPlayed, *, held: bool) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 import attrs
 import trio
 
-from flagfall.errors import UNAVAILABLE, HostFault, UsageError
+from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
 from flagfall.kernel.dispatcher import EventDispatcher, Sink, WritingSink, is_writing_sink
 from flagfall.kernel.hosting import AgentHost, is_sharing
 from flagfall.kernel.notes import TurnNotes
-from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats, derive_seed
+from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats, derive_seed, lost_by
 from flagfall.kernel.referee.async_referee import AsyncReferee
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.referee.task_rules import Pace
@@ -39,9 +39,8 @@ from flagfall.kernel.script import (
     TaskTimeout,
     match_script,
 )
-from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.spaces import spaces_of
-from flagfall.timing import Deadline, TimeControl, Timekeeper
+from flagfall.timing import TimeControl, Timekeeper
 
 
 @attrs.frozen
@@ -67,11 +66,9 @@ class Environment:
 
     __slots__ = (
         "_control_text",
-        "_deadlines",
         "_dispatcher",
         "_fault",
         "_keeper",
-        "_notes",
         "_origin_ns",
         "_referee",
         "_scheduling",
@@ -98,11 +95,11 @@ class Environment:
         )
         if setup.sinks:
             self._dispatcher.sink_failed = self._sink_failed
+        failed = self._failed  # one object, however many parts hold it
         self._referee = Referee(self._dispatcher, keeper.now, origin_ns=self._origin_ns, steps=setup.steps)
-        self._deadlines: list[Deadline] = []
         if tick_ns is not None:  # a tick comes after the limits of all seats
             self._referee.pace = pace = Pace(tick_ns, keeper.deadlines, seats, self._referee.tick)
-            self._deadlines.append(pace)
+            pace.on_error = failed
         self._turns = AsyncReferee(self._referee)
         self._control_text = str(setup.control)
         self._seating = Seating(
@@ -112,15 +109,13 @@ class Environment:
             setup.seed,
             keeper,
             self._referee,
-            self._void_for,
+            failed,
         )
-        self._notes = TurnNotes(self._dispatcher)
+        notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
-            seat.keep_note = self._notes.take
-            self._deadlines.append(seat.clock)
-        for deadline in self._deadlines:
-            deadline.on_error = self._deadline_failed
-        self._scheduling = Scheduling(setup.scheduler, self._scheduler_failed)
+            seat.notes = notes
+            seat.clock.on_error = failed
+        self._scheduling = Scheduling(setup.scheduler, failed)
         # The number of turns before the last task, -1 before the first.
         self._turns_before = -1
 
@@ -166,7 +161,7 @@ class Environment:
                 )
             reason, owed = await self._play_with_agents(stop)
         except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
-            self._void(f"{type(error).__name__}: {error}", error)
+            self._failed(error, "the match")
         finally:
             self._close(reason, owed)
         return reason
@@ -320,10 +315,14 @@ class Environment:
             outcome.metrics,
             outcome.answers,
         )
-        outcome = Outcome(*values, at_ns)
+        outcome = Outcome(*values, at_ns, outcome.rewards)
+        if outcome.ended != "cut":
+            for seat, paid in zip(self._seating.seats, outcome.rewards or (outcome.reward,), strict=True):
+                seat.stats.add_return(paid)
         self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
         if self._dispatcher.has_sinks:
-            self._dispatcher.dispatch(TaskEnded(at_ns, *values))
+            rewards = [outcome.rewards] if outcome.rewards else []
+            self._dispatcher.dispatch(TaskEnded(at_ns, *values, *rewards))
         return outcome
 
     def _header(self, header: dict[str, Any]) -> dict[str, Any]:
@@ -361,7 +360,7 @@ class Environment:
             try:
                 await sink.run()
             except HostFault as fault:
-                self._void_for(fault)
+                self._failed(fault)
             except Exception as error:  # noqa: BLE001 - the same, without a name
                 self._sink_failed(error)
 
@@ -381,52 +380,45 @@ class Environment:
         self._scheduling.cancel()
 
     def _sink_failed(self, error: BaseException) -> None:
-        if isinstance(error, HostFault):
-            self._void_for(error)
-        else:
-            self._void(f"a sink failed: {error!r}", error)
-
-    def _deadline_failed(self, error: BaseException) -> None:
-        self._void(f"at a deadline: {type(error).__name__}: {error}", error)
-
-    def _scheduler_failed(self, error: Exception | SystemExit) -> None:
-        self._void(f"task scheduler: {type(error).__name__}: {error}", error)
+        self._failed(error, "" if isinstance(error, HostFault) else "a sink failed")
 
     def _task_failed(self, error: Exception | SystemExit) -> None:
         if not isinstance(error, HostFault):
-            self._void(f"task {self._task_id}: {type(error).__name__}: {error}", error)
+            self._failed(error, f"task {self._task_id}")
         elif self._fault is None:
             self._fault = error
 
-    def _void(self, what: str, error: BaseException) -> None:
-        fault = HostFault(what)
-        fault.__cause__ = error
-        self._void_for(fault)
-
-    def _void_for(self, fault: HostFault | UsageError) -> None:
-        """End the match as void, for the first fault."""
-        if self._fault is None:
-            self._fault = fault
-            self._stop()
+    def _failed(self, error: BaseException, where: str = "") -> None:
+        """End the match as void, for the first fault (see `flagfall.kernel.scheduling.Failed`)."""
+        if self._fault is not None:
+            return
+        if where or not isinstance(error, HostFault | UsageError):
+            self._fault = HostFault(f"{where}: {type(error).__name__}: {error}")
+            self._fault.__cause__ = error
+        else:
+            self._fault = error
+        self._stop()
 
     def _close(self, reason: str, owed: Any) -> None:
         """Close the scheduler with its tasks, and end the record."""
         try:
             self._setup.scheduler.close()
         except Exception as error:  # noqa: BLE001 - a task's or the scheduler's
-            self._void(f"closing the tasks: {type(error).__name__}: {error}", error)
+            self._failed(error, "closing the tasks")
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
-        self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""))
+        printed = tuple(part for seat in self._seating.seats for part in seat.printed)
+        end = (reason, self._referee.turns, owed, str(self._fault or ""))
+        self._record(MatchEnded, *end, *([printed] if printed else []))
         self._dispatcher.close()
         for sink in self._writers:
             sink.finish()
 
     def _release(self) -> None:
         """Undo the links between the parts, so that they are freed at once and not by the collector."""
-        for deadline in self._deadlines:
-            deadline.on_error = None
+        if self._referee.pace is not None:
+            self._referee.pace.on_error = None
         self._seating.release()
         self._turns.release()
         self._scheduling.release()
@@ -442,18 +434,15 @@ class Environment:
                     seat.disqualified,
                     seat.reason_detail,
                     seat.stats,
-                    seat.stderr_tail,
-                    self._lost_by(seat, reason),
+                    seat.printed,
+                    lost_by(
+                        reason,
+                        seat.disqualified,
+                        has_missed=bool(seat.stats.absent or seat.stats.is_cut),
+                    ),
                 )
                 for seat, host in seats
             ),
             tasks=tuple(self._task_stats.values()),
             elapsed_ns=self._keeper.now() - self._origin_ns,
         )
-
-    def _lost_by(self, seat: HostSeat, reason: str) -> str | None:
-        """Return why a seat loses the match: not by what broke when all turns were over."""
-        missed = seat.stats.absent or seat.stats.is_cut
-        is_played = not missed and seat.disqualified not in {"late", UNAVAILABLE}
-        is_decided = reason in {"finished", "steps"} and is_played
-        return None if is_decided else seat.disqualified

@@ -11,6 +11,7 @@ Rule 2: an agent cannot flood a journal: a note and all notes of a seat have a l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -21,7 +22,7 @@ from flagfall.kernel.safe_values import safe_repr
 if TYPE_CHECKING:
     from flagfall.events import TurnPlayed
     from flagfall.kernel.dispatcher import EventDispatcher
-    from flagfall.kernel.seat import HostSeat
+    from flagfall.kernel.outcomes import SeatStats
 
 MAX_NOTE_BYTES: Final = 16 * 1024
 """Maximum size of a note as JSON: a prompt of four pages and its answer."""
@@ -52,27 +53,27 @@ class TurnNotes:
         self._waiting: dict[int, Any] = {}
         self._bytes: dict[int, int] = {}
 
-    def take(self, seat: HostSeat, value: Any) -> None:
+    def take(self, seat: int, stats: SeatStats, value: Any) -> None:
         """Take a note for the turn of a seat that is settled next.
 
         Args:
-            value: the note; the numbers in a mapping are added up in the statistics of the seat.
+            stats: the statistics of the seat, in which the numbers in a mapping are added up.
         """
-        sums = seat.stats.noted
+        sums = stats.noted
         try:
             text = _encode(value)
         except (ValueError, TypeError, OverflowError, RecursionError):
             text = _encode(safe_repr(value))
-        used = self._bytes.get(seat.number, 0) + len(text)
+        used = self._bytes.get(seat, 0) + len(text)
         if len(text) > MAX_NOTE_BYTES or used > MAX_NOTES_BYTES:
             sums[LEFT_OUT] = sums.get(LEFT_OUT, 0) + 1
             return
-        self._bytes[seat.number] = used
+        self._bytes[seat] = used
         note = msgspec.json.decode(text)
         if isinstance(note, dict):
-            _add_up(note, sums)
+            add_up(note, sums)
         if self._dispatcher.has_sinks:
-            self._waiting[seat.number] = note
+            self._waiting[seat] = note
             self._dispatcher.note_with(self._add_to)
 
     def _add_to(self, record: TurnPlayed) -> TurnPlayed:
@@ -83,7 +84,8 @@ class TurnNotes:
         return record if note is None else msgspec.structs.replace(record, note=note)
 
 
-def _add_up(note: dict[str, Any], sums: dict[str, float]) -> None:
+def add_up(note: Mapping[str, Any], sums: dict[str, float]) -> None:
+    """Add the numbers of a note to sums by their names, within the limits above."""
     left_out = 0
     for name, number in note.items():
         if type(number) not in (int, float) or len(name) > MAX_NAME_CHARS:

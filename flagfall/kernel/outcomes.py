@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from math import sqrt
 from typing import Any, Final, Literal, NamedTuple
 
 import attrs
+
+from flagfall.errors import UNAVAILABLE
+from flagfall.events import Printed
+
+STDERR_BYTES: Final = 8 * 1024
+"""Bytes that are kept of the beginning of what an agent in a process prints in a match, and of its end: a
+hundred lines each. An agent may print gigabytes, and a tournament has a journal for each match."""
 
 
 class StepResult(NamedTuple):
@@ -46,6 +54,7 @@ class Outcome:
         metrics: the value of `Task.metrics` at the end.
         answers: the answer of each seat to the result, by seat number; empty where seats were not asked.
         at_ns: time of the end, in nanoseconds since the match began; 0 where there is no clock.
+        rewards: the sum of the rewards of each of several seats, by number; empty for one seat.
     """
 
     task: str
@@ -57,6 +66,7 @@ class Outcome:
     metrics: Mapping[str, Any] = attrs.Factory(dict)
     answers: Mapping[int, Any] = attrs.Factory(dict)
     at_ns: int = 0
+    rewards: tuple[float, ...] = ()
 
 
 @attrs.define(eq=False)
@@ -77,6 +87,9 @@ class SeatStats:
         start_ns: time from the beginning to its answer to `start`.
         illegal_note: the first illegal action and what would have been legal, as text; empty without one.
         noted: sums of the numbers in the agent's notes, by name (`flagfall.kernel.notes`).
+        episodes: episodes that were not cut short.
+        return_mean: the mean of their returns: what the seat was paid in an episode.
+        return_squares: the sum of the squared distances of the returns from their mean.
     """
 
     reward: float = 0
@@ -93,6 +106,25 @@ class SeatStats:
     illegal_note: str = ""
     noted: dict[str, float] = attrs.Factory(dict)
     is_cut: bool = False
+    episodes: int = 0
+    return_mean: float = 0.0
+    return_squares: float = 0.0
+
+    def add_return(self, paid: float) -> None:
+        """Count an episode, by Welford's method: one pass, and no difference of large sums.
+
+        Source: B. P. Welford, Note on a method for calculating corrected sums of squares and products,
+        Technometrics 4 (1962).
+        """
+        self.episodes += 1
+        distance = paid - self.return_mean
+        self.return_mean += distance / self.episodes
+        self.return_squares += distance * (paid - self.return_mean)
+
+    @property
+    def return_sd(self) -> float | None:
+        """The standard deviation of the returns, as of a sample; `None` for fewer than two."""
+        return sqrt(self.return_squares / (self.episodes - 1)) if self.episodes > 1 else None
 
 
 @attrs.define
@@ -128,7 +160,7 @@ class SeatReport:
     Attributes:
         disqualified: why the seat was disqualified, or `None`.
         detail: details of that for the agent's author.
-        stderr_tail: the end of its standard error, where its host has one of its own.
+        printed: the beginning and the end of what it printed, where its host has that.
         lost_by: why it loses the match: `disqualified`, or `None` if all turns of the match were over before,
             and the reason was neither `late` nor `unavailable`.
     """
@@ -137,8 +169,34 @@ class SeatReport:
     disqualified: str | None
     detail: str
     stats: SeatStats
-    stderr_tail: str = ""
+    printed: Sequence[Printed] = ()
     lost_by: str | None = attrs.field(default=attrs.Factory(lambda self: self.disqualified, takes_self=True))
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of what it printed."""
+        return end_of(self.printed)
+
+
+def lost_by(end: str, disqualified: str | None, *, has_missed: bool) -> str | None:
+    """Return why a seat loses a match: not by what broke when all turns were over.
+
+    Args:
+        end: why the match ended.
+        disqualified: why the seat was disqualified.
+        has_missed: turns were played for it.
+    """
+    is_played = not has_missed and disqualified not in {"late", UNAVAILABLE}
+    is_decided = end in {"finished", "steps"} and is_played
+    return None if is_decided else disqualified
+
+
+def end_of(printed: Sequence[Printed]) -> str:
+    """Return the end of what an agent printed, without a gap in it."""
+    text = ""
+    for part in printed:
+        text = part.text if part.left_out else text + part.text
+    return text[-STDERR_BYTES:].strip()
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import trio
 
@@ -26,11 +26,18 @@ from flagfall.timing import TimeControl, Timekeeper
 from flagfall.timing.deadlines import ignore
 
 
+class Failed(Protocol):
+    """Ends a match as void."""
+
+    def __call__(self, error: BaseException, where: str = "", /) -> None:
+        """Take what failed; `where` is "" for a `HostFault` or `UsageError` that names the place itself."""
+
+
 class Scheduling:
     """Asks the scheduler of one match for its tasks.
 
     Args:
-        failed: called with an error of the scheduler; it stops the match.
+        failed: called with an error of the scheduler, and its place; it stops the match.
 
     Attributes:
         is_cut: the last call of `next_task` has no answer: the scheduler failed, or `cancel` was called.
@@ -38,7 +45,7 @@ class Scheduling:
 
     __slots__ = ("_assignments", "_failed", "_outcomes", "_scheduler", "_scope", "is_cut")
 
-    def __init__(self, scheduler: SchedulerRole, failed: Callable[[Exception | SystemExit], None]) -> None:
+    def __init__(self, scheduler: SchedulerRole, failed: Failed) -> None:
         self._scheduler = scheduler
         self._failed = failed
         self.is_cut: bool = False
@@ -53,7 +60,7 @@ class Scheduling:
         try:
             self._scheduler.set_seed(seed)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a scheduler does, no agent pays for it
-            self._failed(error)
+            self._failed(error, "task scheduler")
 
     async def next_task(self, outcome: Outcome | None, nursery: trio.Nursery) -> RequiredTask | None:
         """Report the last outcome, and return the next task; a checkpoint only if the scheduler waits.
@@ -72,7 +79,7 @@ class Scheduling:
                 self._scheduler.report(outcome)
             task: Any = self._scheduler.next_task()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as for `set_seed`
-            self._failed(error)
+            self._failed(error, "task scheduler")
             self.is_cut = True
             return None
         if not inspect.isawaitable(task):
@@ -120,7 +127,7 @@ class Scheduling:
                     task: Any = scheduler.next_task()
                     await assignments.send(await task if inspect.isawaitable(task) else task)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as for `set_seed`
-            self._failed(error)
+            self._failed(error, "task scheduler")
 
 
 # Turns of a task that is an actor: asks for them one at a time, pays what is owed, and counts.
@@ -141,12 +148,14 @@ class ActorTurns(AskTurns):
         steps: the number of turns whose actions the task got.
         earned: the sum of the rewards it paid, over all players.
         owed: what is still owed from before.
+        paid: what it paid to each of several players, by name.
     """
 
     def __init__(self, play_turn: Callable[[Any, Any], Awaitable[Actions]], owed: Any = 0) -> None:
         self.steps: int = 0
         self.earned: float = 0.0
         self.owed: Any = owed
+        self.paid: Any = {}
         self._play_turn = play_turn
         self._is_asking = False
 
@@ -159,7 +168,11 @@ class ActorTurns(AskTurns):
         """
         if self._is_asking:
             raise trio.BusyResourceError("a task asks for one turn at a time, and one is open")
-        self.earned += sum(reward.values()) if isinstance(reward, Mapping) else reward
+        if isinstance(reward, Mapping):
+            self.earned += sum(reward.values())
+            self.paid = add_rewards(self.paid, reward)
+        else:
+            self.earned += reward
         if self.owed:
             reward, self.owed = add_rewards(reward, self.owed), 0
         self._is_asking = True
@@ -182,8 +195,8 @@ async def run_actor(task: TaskRole, turns: ActorTurns) -> ActorResult:
     except Exception as error:
         if not _is_end_of_match(error):
             raise
-        return ActorResult(turns.steps, turns.earned, "cut", turns.owed)
-    return ActorResult(turns.steps, turns.earned, "finished", turns.owed)
+        return ActorResult(turns.steps, turns.earned, "cut", turns.owed, turns.paid)
+    return ActorResult(turns.steps, turns.earned, "finished", turns.owed, turns.paid)
 
 
 def _is_end_of_match(error: BaseException) -> bool:
@@ -207,7 +220,7 @@ class Seating:
         seed: the root seed of the match.
         keeper: the deadlines of the event loop, and what it has lost.
         referee: notified of the seats that must be disqualified.
-        void: called with the fault of a host that is no fault of its agent: the match is void.
+        failed: called with the fault of a host that is no fault of its agent; it stops the match.
 
     Attributes:
         seats: in seat order.
@@ -217,11 +230,11 @@ class Seating:
         "_agents_gone",
         "_agents_left",
         "_control_text",
+        "_failed",
         "_hosts",
         "_ledger",
         "_referee",
         "_seed",
-        "_void",
         "seats",
     )
 
@@ -233,14 +246,14 @@ class Seating:
         seed: int,
         keeper: Timekeeper,
         referee: Referee,
-        void: Callable[[HostFault | UsageError], None],
+        failed: Failed,
     ) -> None:
         self._hosts = hosts
         self._control_text = control_text
         self._seed = seed
         self._ledger = keeper.ledger
         self._referee = referee
-        self._void = void
+        self._failed = failed
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
         self.seats: list[HostSeat] = [
@@ -269,7 +282,7 @@ class Seating:
 
     def release(self) -> None:
         """Let go of the match, which is over."""
-        self._void = ignore
+        self._failed = ignore
         for seat in self.seats:
             seat.release()
 
@@ -290,13 +303,13 @@ class Seating:
         self._ledger.register(task, seat.clock)
         try:
             with trio.CancelScope() as scope:
-                seat.stop_agent = scope.cancel
+                seat.agent_scope = scope
                 try:
                     await host.run(seat, self._briefing(seat))
                 finally:
-                    seat.stop_agent = ignore
+                    seat.agent_scope = None
         except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
-            self._void(fault)
+            self._failed(fault)
         except AgentFault as fault:
             self._referee.disqualified(seat, fault.reason, fault.detail)
         except BaseException as error:  # noqa: BLE001 - an agent never crashes a match

@@ -64,12 +64,14 @@ class ActorResult(NamedTuple):
         earned: the sum of the rewards it paid, over all players.
         ended: `finished`, or `cut` if the match ended first.
         owed: a reward from before that it never paid, since it asked for no turn.
+        paid: what it paid to each player that it paid something, by name; empty for one player.
     """
 
     steps: int
     earned: float
     ended: Literal["finished", "cut"]
     owed: Any
+    paid: Mapping[str, Any]
 
 
 class MatchCut(Exception):
@@ -171,11 +173,12 @@ def _episode(task: TaskRole, index: int, seed: int, owed: Any) -> Generator[Any,
     """Play one episode; return its outcome, and a reward that is owed with the next observation."""
     observation = task.reset(seed)
     reward, steps, earned, ended = owed, 0, 0.0, "finished"
+    paid: Any = {}
     try:
         if not task.continuous:
             yield PhaseRequest("init", observation)
         if task.run is not None:
-            steps, earned, ended, reward = yield RunTask(task, owed)
+            steps, earned, ended, reward, paid = yield RunTask(task, owed)
             observation = None
             if not isfinite(earned):
                 raise HostFault(f"task {task.id}: its rewards add up to {earned!r}; they must be finite")
@@ -186,6 +189,7 @@ def _episode(task: TaskRole, index: int, seed: int, owed: Any) -> Generator[Any,
                 observation, reward, terminated, truncated, _info = step(action)
                 steps += 1
                 earned += reward if type(reward) is not dict else sum(reward.values())
+                paid = paid if type(reward) is not dict else add_rewards(paid, reward)
                 if earned - earned:  # not a number, for an infinite sum too; cheaper than `isfinite`
                     raise HostFault(f"task {task.id}: its reward was {reward!r}; rewards must be finite")
                 done = terminated or truncated
@@ -196,7 +200,9 @@ def _episode(task: TaskRole, index: int, seed: int, owed: Any) -> Generator[Any,
         ended = "cut"
     is_cut = ended == "cut"
     result = None if is_cut else task.result()
-    outcome = Outcome(task.id, index, result, earned, steps, ended, task.metrics())  # type: ignore[arg-type]
+    by_seat = tuple(paid.get(player, 0) for player in task.players) if len(task.players) > 1 else ()
+    metrics = task.metrics()
+    outcome = Outcome(task.id, index, result, earned, steps, ended, metrics, rewards=by_seat)  # type: ignore[arg-type]
     if is_cut:
         return outcome, 0
     if task.continuous:

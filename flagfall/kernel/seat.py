@@ -26,14 +26,15 @@ from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import NEVER_NS, ElapsedTimer
 from flagfall.timing.budget import verdict_of
-from flagfall.timing.deadlines import ignore
 from flagfall.timing.turn_clock import ClockState, TurnClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from flagfall.errors import AgentFault
+    from flagfall.events import Printed
     from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
+    from flagfall.kernel.notes import TurnNotes
     from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces
@@ -89,9 +90,10 @@ class Seat(metaclass=NoPublicConstructor):
         reply: answers the turn that was taken last (see `Reply`).
         note: attaches a note to the turn that is answered next (see `flagfall.kernel.hosting.Briefing.note`).
         close: leaves the match: the seat is disqualified as `gone`, unless the match is over.
+        closed: there will be no more turns.
     """
 
-    __slots__ = ("_is_closed", "_wants", "close", "note", "number", "reply", "timer", "turn")
+    __slots__ = ("_wants", "close", "closed", "note", "number", "reply", "timer", "turn")
 
     def __init__(self, host_seat: HostSeat, reply: Reply) -> None:
         self.number: int = host_seat.number
@@ -100,16 +102,11 @@ class Seat(metaclass=NoPublicConstructor):
         self.reply: Reply = reply
         self.note: Callable[[Any], None] = host_seat.take_note
         self.close: Callable[[], None] = host_seat.leave
-        self._is_closed: Callable[[], bool] = host_seat.is_closed
+        self.closed: bool = False
         self._wants: frozenset[str] = _ACTS
 
     def __repr__(self) -> str:
         return f"<Seat {self.number}{' (closed)' if self.closed else ''}>"
-
-    @property
-    def closed(self) -> bool:
-        """Return whether there will be no more turns."""
-        return self._is_closed()
 
     @property
     def wants(self) -> frozenset[str]:
@@ -145,14 +142,14 @@ class HostSeat:
         stats: counts and times for the report.
         disqualified: the reason why the seat is disqualified, or `None`.
         reason_detail: details of that for the agent's author.
-        stderr_tail: the end of the agent's standard error; set by a host that has it.
+        printed: what the agent printed; set by a host that has it.
         absence: explains why there is no agent yet, when the time for `start` runs out; set by a host that
             waits for agents to connect. `None`, or if it returns `None`: the agent is merely late.
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
         now: the clock by which it is judged, in nanoseconds.
         taken_ns: when the clock of the turn that was taken last began.
-        keep_note: takes the notes of the agent; set by the environment.
-        stop_agent: cancels the agent's task, when the seat is disqualified.
+        notes: takes the notes of the agent; set by the environment.
+        agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
     """
 
     __slots__ = (
@@ -161,16 +158,16 @@ class HostSeat:
         "_referee",
         "absence",
         "agent",
+        "agent_scope",
         "budget",
         "clock",
         "disqualified",
-        "keep_note",
+        "notes",
         "now",
         "number",
+        "printed",
         "reason_detail",
         "stats",
-        "stderr_tail",
-        "stop_agent",
         "taken_ns",
         "task",
     )
@@ -180,14 +177,14 @@ class HostSeat:
         self.stats: SeatStats = SeatStats()
         self.disqualified: str | None = None
         self.reason_detail: str = ""
-        self.stderr_tail: str = ""
+        self.printed: Sequence[Printed] = ()
         self.task: TaskRole | None = None
         self.absence: Callable[[], AgentFault | None] | None = None
         self.now: NowNs = keeper.now
         self.taken_ns: int = keeper.now()
         self._late: LateNotice | None = None
-        self.keep_note: Callable[[HostSeat, Any], None] = ignore
-        self.stop_agent: Callable[[], None] = ignore
+        self.notes: TurnNotes | None = None
+        self.agent_scope: trio.CancelScope | None = None
         self._referee = referee
         self._channel = open_turn_channel(self)
         self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
@@ -210,6 +207,11 @@ class HostSeat:
         return self.agent.wants
 
     @property
+    def turn_number(self) -> int:
+        """Return the number of the match's open turn, or of the next one."""
+        return self._referee.turns
+
+    @property
     def held_up_loop(self) -> bool:
         """Return whether it was this seat's agent that held up the event loop last."""
         return self.clock.held_up_loop
@@ -218,11 +220,11 @@ class HostSeat:
         """Return the spaces of the task; `None` if no task is known yet."""
         return None if self.task is None else spaces_of(self.task, self.number)
 
-    # What the agent's end is made of.
-
     def is_closed(self) -> bool:
         """Return whether there will be no more turns for the agent."""
         return self._channel.closed
+
+    # What the agent's end is made of.
 
     def time_of_turn(self) -> tuple[int, int, LateNotice | None]:
         """Return the start of the turn that was taken last, its limit, and the notice that came with it."""
@@ -244,8 +246,8 @@ class HostSeat:
 
     def take_note(self, value: Any) -> None:
         """Take a note of the agent; see `Seat.note`."""
-        if not self._channel.closed:
-            self.keep_note(self, value)
+        if self.notes is not None and not self._channel.closed:
+            self.notes.take(self.number, self.stats, value)
 
     def leave(self) -> None:
         """Disqualify the seat as `gone`; see `Seat.close`."""
@@ -446,13 +448,15 @@ class HostSeat:
         self.disqualified = reason
         self.reason_detail = detail[-MAX_DETAIL_CHARS:]
         self.end()
-        self.stop_agent()
+        if self.agent_scope is not None:
+            self.agent_scope.cancel()
         return reason
 
     def end(self) -> None:
         """End the turns: the agent's next call of `turn` ends."""
         self._channel.close()
         self.clock.close()
+        self.agent.closed = True
 
     def release(self) -> None:
         """Take no more replies: the match is over, and its result is made.
@@ -460,4 +464,5 @@ class HostSeat:
         The agent may keep its end, which leads here; so this end lets go of it.
         """
         self._channel.release()
+        self.clock.on_error = None
         del self.agent

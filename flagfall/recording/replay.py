@@ -332,6 +332,8 @@ class Rerun:
         outcome = self._request.outcome
         for field in ("task", "index", "result", "reward", "steps", "ended", "metrics"):
             self._compare(f"{field} of task {task.id}", getattr(outcome, field), getattr(event, field))
+        if event.rewards:
+            self._compare(f"rewards of task {task.id}", outcome.rewards, event.rewards)
         self._task = None
         try:
             self._scheduler.report(attrs.evolve(outcome, at_ns=event.at_ns))
@@ -376,6 +378,8 @@ class Rerun:
             if self._task is not None:
                 raise Different("what comes next", f"the end of task {self._task.id}", _name(event))
         self._check_disqualified(event.reason)
+        for part in event.printed:
+            self._check_seat(part.seat)
         self.over = True
 
     def _check_turns(self, event: MatchEnded, *, void: bool) -> None:

@@ -83,12 +83,16 @@ def _step(t: int, event: TurnPlayed) -> dict[str, Any]:
 
 
 def _character(value: Any, event: TurnPlayed, what: str) -> str:
-    if type(value) is not int or not 0 <= value <= 255:  # noqa: PLR2004 - a byte
+    if not _is_byte(value):
         raise UsageError(
             f"turn {event.turn}: a transcript needs byte tasks; this {what} is not a whole number from 0"
             f" to 255: {safe_repr(value)}"
         )
     return chr(value)
+
+
+def _is_byte(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= 255  # noqa: PLR2004 - a byte
 
 
 def _number_at(reward: Reward, place: str) -> float:
@@ -178,10 +182,16 @@ def _number(reward: float) -> float:
 
 
 class ResultsSink:
-    """Sink that adds up the results of a match, from the match itself or from its journal."""
+    """Sink that adds up the results of a match, from the match itself or from its journal.
+
+    Attributes:
+        begun: there was an event.
+        is_bytes: a single seat played turns of bytes only, as in round 1.
+    """
 
     def __init__(self) -> None:
         self.begun: bool = False
+        self.is_bytes: bool = False
         self._tasks: dict[str, TaskFigures] = {}
         self._name: str | None = None
         self._open = TaskFigures("")  # sums over the turns of the task that has not ended yet
@@ -215,6 +225,8 @@ class ResultsSink:
 
     def _take_turn(self, event: TurnPlayed) -> None:
         opened = self._open
+        is_bytes = event.seat == 0 and _is_byte(event.observation) and _is_byte(event.action)
+        self.is_bytes = is_bytes and (self.is_bytes or self._turn is None)
         if event.turn != self._turn:
             self._turn = event.turn
             opened.time += 1

@@ -35,7 +35,7 @@ class Deadline:
         armed_ns: where it stands in the deadlines; `NEVER_NS` while it does not.
         rank: of deadlines at one time, the lower comes first; so what happens at one moment does not
             depend on the order in which a loop ran the tasks that made them.
-        on_error: called with what `fire` raises; `None`: it is raised by the queue.
+        on_error: called with what `fire` raises, and its place; `None`: it is raised by the queue.
     """
 
     __slots__ = ("armed_ns", "due_ns", "on_error", "rank")
@@ -44,7 +44,7 @@ class Deadline:
         self.rank: int = rank
         self.due_ns: int = NEVER_NS
         self.armed_ns: int = NEVER_NS
-        self.on_error: Callable[[BaseException], None] | None = None
+        self.on_error: Callable[[BaseException, str], None] | None = None
 
     def fire(self, now_ns: int) -> None:
         """Act on the time that has come; the deadline is not in the queue any more."""
@@ -137,5 +137,5 @@ class DeadlineQueue:
         except BaseException as error:
             if entry.on_error is None:
                 raise
-            entry.on_error(error)
+            entry.on_error(error, "at a deadline")
         return True

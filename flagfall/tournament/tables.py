@@ -324,12 +324,12 @@ def _counter(key: str, heading: str, **options: Any) -> Column:
     return Column(key=key, heading=heading, values=lambda table: table.sums(key), **options)
 
 
-def _duels(key: str, heading: str, outcome: int, spare: int) -> Column:
+def _duels(key: str, heading: str, outcome: int, spare: int | None) -> Column:
     return Column(
         key=key,
         heading=heading,
         values=lambda table: table.outcomes[:, outcome],
-        note="Games for two, or with the same seed against an agent that played alone too",
+        note=f"Duels {heading}",
         spare=spare,
     )
 
@@ -345,10 +345,17 @@ def _quantile(key: str, heading: str, share: float, **options: Any) -> Column:
 
 
 _ROWS: Final = (
-    Column(key="matches", heading="matches", values=lambda table: table.seats.counts, spare=9),
-    _duels("wins", "won", 2, spare=6),
-    _duels("draws", "drawn", 1, spare=4),
-    _duels("losses", "lost", 0, spare=5),
+    Column(key="matches", heading="matches", values=lambda table: table.seats.counts, spare=5),
+    Column(
+        key="duels",
+        heading="duels",
+        values=lambda table: table.outcomes.sum(axis=1),
+        note="Games for two, and comparisons with each agent that played the same match alone",
+        spare=6,
+    ),
+    _duels("wins", "won", 2, spare=None),
+    _duels("draws", "drawn", 1, spare=8),
+    _duels("losses", "lost", 0, spare=None),
     Column(
         key="points",
         heading="points",
@@ -364,7 +371,7 @@ _ROWS: Final = (
         values=lambda table: [table.points.get(name, (None, None))[1] for name in table.agents],
         form="number",
         note="Points of the agents that it met",
-        spare=2,
+        spare=4,
     ),
     Column(
         key="score",
@@ -388,16 +395,17 @@ _ROWS: Final = (
         "skill",
         lambda table: (table.pairs, table.skill),
         note="From games for more than two seats, by the model of Plackett and Luce; on the scale of Elo",
-        spare=12,
+        spare=10,
     ),
     _counter("turns", "turns", shown="files"),
-    _counter("late", "late", note="Turns for which it was late", spare=11, mark="late"),
+    _counter("late", "late", note="Turns for which it was late", spare=9, mark="late"),
     Column(
         key="fell",
-        heading="disqualified",
+        heading="disq.",
+        label="Disqualified",
         values=lambda table: table.disqualifications[0],
         note="Matches in which it was disqualified",
-        shown="pages",
+        spare=None,
         mark="bad",
     ),
     Column(
@@ -405,20 +413,19 @@ _ROWS: Final = (
         heading="disq. late",
         values=lambda table: table.disqualifications[1],
         shown="terminal",
-        spare=10,
+        spare=7,
     ),
     Column(
         key="crashes",
         heading="disq. other",
         values=lambda table: table.disqualifications[0] - table.disqualifications[1],
-        shown="terminal",
-        spare=7,
+        shown="files",
     ),
     _counter("illegal", "illegal", shown="terminal", spare=3),
     _counter("dropped", "dropped", shown="files"),
-    _quantile("think_p50_ns", "p50", 0.5, label="Median", note="Median think time of a turn", spare=1),
+    _quantile("think_p50_ns", "p50", 0.5, label="Median", note="Median think time of a turn", spare=2),
     _quantile(
-        "think_p99_ns", "p99", 0.99, label="99 %", note="Time that 99 % of the turns did not exceed", spare=8
+        "think_p99_ns", "p99", 0.99, label="99 %", note="Time that 99 % of the turns did not exceed", spare=1
     ),
     Column(
         key="think_max_ns",

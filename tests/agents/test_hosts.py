@@ -21,11 +21,11 @@ import flagfall
 from flagfall.agents.hosts.process import CommandHost, ProcessHost
 from flagfall.agents.hosts.this_process import ThreadHost
 from flagfall.agents.process.forking import FORK_SERVERS
-from flagfall.agents.process.supervised import STDERR_BYTES
 from flagfall.agents.process.supervisor import descendants
 from flagfall.agents.registry import check_agent_file, load_agent
 from flagfall.errors import UsageError
 from flagfall.events import SeatReady
+from flagfall.kernel.outcomes import STDERR_BYTES
 from flagfall.timing import MS
 from tests.fakes import NIL, CountTask, ListScheduler, Played, Sleeper, TogetherTask, play_here
 

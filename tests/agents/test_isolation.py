@@ -26,8 +26,9 @@ from flagfall.agents.process.folders import ENTRY_BYTES, remove_folder, size_of
 from flagfall.agents.process.isolation import NO_ISOLATION, Isolation
 from flagfall.agents.process.limits import UNITS, UNLIMITED, Limits, format_size, parse_size
 from flagfall.agents.process.memory_use import _in_files, bytes_used
-from flagfall.agents.process.supervised import STDERR_BYTES, open_supervised
+from flagfall.agents.process.supervised import open_supervised
 from flagfall.errors import UsageError
+from flagfall.kernel.outcomes import STDERR_BYTES
 from flagfall.timing.durations import MS, S
 from tests.fakes import CountTask, play_here
 

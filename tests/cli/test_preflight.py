@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from flagfall.agents.process.supervised import STDERR_BYTES
 from flagfall.cli.runs.task_options import check_agents
 from flagfall.errors import UsageError
+from flagfall.kernel.outcomes import STDERR_BYTES
 
 
 async def test_an_agent_that_can_be_imported_passes():

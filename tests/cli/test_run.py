@@ -85,6 +85,8 @@ def test_a_match_prints_how_the_agent_and_the_tasks_went(call):
             "finished",
             f"{tally.turns}",
             f"{tally.reward}",
+            f"{tally.return_mean:.0f}",
+            f"{tally.return_sd:.3f}",
             f"{tally.reward / tally.turns:.4f}",
             *counts,
         ]
@@ -196,7 +198,14 @@ def test_a_task_for_several_players_takes_the_agents_as_seats(call):
         assert [seat["agent"] for seat in match["seats"]] == ["always_one", "random"]
         assert match["turns"] == 3
         assert match["seats"][0]["reward"] == 3
-    assert rows(call("run -t duel -a bots.py:always_one random --host task").out, "agent")[1][0] == "random"
+        assert (match["winners"], [seat["score"] for seat in match["seats"]]) == ([0], [1, 0])
+    ended = call("run -t duel -a bots.py:always_one random --host task -o duel.jsonl")
+    assert ended.out.startswith("winner: always_one (seat 0); rewards 3 to 2\n")
+    assert [row[:3] for row in rows(ended.out, "agent")] == [
+        ["always_one", "0", "finished"],
+        ["random", "1", "finished"],
+    ]
+    assert call("results duel.jsonl").out.endswith(ended.out.removesuffix("journal: duel.jsonl\n"))
 
 
 @pytest.mark.usefixtures("more_tasks")

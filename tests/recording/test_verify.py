@@ -279,6 +279,20 @@ def test_seats_are_named(lab, play):
     assert "turn 2: seat: expected 0, found 1" in str(verify(path, rebuild))
 
 
+def test_another_reward_of_a_seat_is_found(lab, play):
+    path, rebuild = play("duel")
+    lines = lab.lines_of(path)
+    number = next(n for n, line in enumerate(lines) if line["event"] == "end")
+    first, second = lines[number]["rewards"]
+    change(lab, path, number, rewards=[first + 1, second - 1])
+    assert f"rewards of task duel: expected [{first},{second}], found" in str(verify(path, rebuild))
+    change(lab, path, number, rewards=[first, second])
+    assert verify(path, rebuild).ok
+    over = next(n for n, line in enumerate(lines) if line["event"] == "over")
+    change(lab, path, over, printed=[{"seat": 2, "turn": 0, "text": ""}])
+    assert "seat: expected 0 to 1, found 2" in str(verify(path, rebuild))
+
+
 def test_arrays_differ_by_type_shape_and_value(lab, play):
     path, rebuild = play("arrays")
     shown = lab.lines_of(path)[4]["observation"]

@@ -54,7 +54,7 @@ class Fails(Note):
 
 def test_an_error_of_a_deadline_goes_to_its_owner_or_else_to_the_caller():
     deadlines, told, owned, alone = DeadlineQueue(), list[BaseException](), Fails(0), Fails(1)
-    owned.on_error = told.append
+    owned.on_error = lambda error, _where: told.append(error)
     for due_ns, note in enumerate((owned, alone)):
         note.due_ns = due_ns
         deadlines.arm(note)

@@ -112,7 +112,7 @@ def test_how_far_beyond_the_limit_late_turns_went() -> None:
 @pytest.mark.parametrize(("lost_by", "scores"), [(None, [0.5, 0.5]), ("crashed", [0.0, 1.0])])
 def test_a_crash_after_the_last_turn_costs_no_score(lost_by: str | None, scores: list[float]) -> None:
     tally = SeatStats(reward=3)
-    reports = SeatReport("a", "crashed", "", tally, "", lost_by), SeatReport("b", None, "", tally)
+    reports = SeatReport("a", "crashed", "", tally, (), lost_by), SeatReport("b", None, "", tally)
     made = watch().record(SPEC, 1, MatchResult("finished", 4, reports, (), 7), measure="result", last=None)
     assert [(seat.fell, seat.score) for seat in made.seats] == [(lost_by, scores[0]), (None, scores[1])]
 

@@ -20,6 +20,7 @@ import pytest
 from flagfall.events import (
     MatchEnded,
     MatchStarted,
+    Printed,
     SeatDisqualified,
     SeatReady,
     TaskStarted,
@@ -444,7 +445,13 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
             at_ns=5, turn=1, observation=1, reward=1e300, action=0, verdict="illegal", refused=HOSTILE, seat=0
         ),
         SeatDisqualified(at_ns=6, seat=0, reason=HOSTILE, detail=f"{HOSTILE}\n{LONG}"),
-        MatchEnded(at_ns=7, reason="void", turns=2, detail=HOSTILE),
+        MatchEnded(
+            at_ns=7,
+            reason="void",
+            turns=2,
+            detail=HOSTILE,
+            printed=(Printed(1, 2**62, HOSTILE), *[Printed(1, 1, LONG, 2**62)] * 2),
+        ),
     ]
     journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
     os.utime(journal, (0, 0))  # nothing writes to it any more
@@ -462,7 +469,7 @@ def test_a_hostile_journal_shows_as_text(hostile_page: Path, open_page: OpenPage
     assert shown(page, "action") == SHOWN
     assert shown(page, "observation", 1).startswith("<b>long</b><b>long</b>")
     assert re.search(r"11,000,000 bytes|more characters", shown(page, "observation", 1))
-    assert SHOWN in page.locator(".stderr").inner_text()
+    assert page.locator(".prints").inner_text().count(SHOWN) == 3  # reason, detail, print
     assert SHOWN in page.locator(".settings").inner_text()
     page.keyboard.press("i")
     wait_for_turn(page, 1)

@@ -22,19 +22,18 @@ from flagfall.agents.process.enforcement import AgentReport, kill_below
 from flagfall.agents.process.folders import remove_folder
 from flagfall.agents.process.isolation import Isolation, show_hint
 from flagfall.agents.process.limits import Limits, has_controller, make_group, usage_clock
+from flagfall.agents.process.prints import Prints
 from flagfall.agents.process.sandbox import MEMORY_FILES, TMP, Sandboxed, sandboxed
 from flagfall.agents.process.seccomp import compile_filter, is_supported
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream, open_stamped_pipe
+from flagfall.kernel.outcomes import STDERR_BYTES, end_of
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import NowNs, process_cpu_clock
 from flagfall.timing.durations import S
 
 EXIT_GRACE_SECONDS: Final = 0.1
 """Grace period of a process that broke down to end by itself, so that its exit code is its own."""
-
-STDERR_BYTES: Final = 8 * 1024
-"""Maximum size of the stderr tail that is kept."""
 
 FREE_STDERR_BYTES: Final = 1024**2
 """Size of an agent's standard error that is read as fast as it comes. After that `READ_BYTES` are read every
@@ -229,6 +228,7 @@ async def supervise(
         play: plays the match; called with a stack for what is to be closed before the program is ended.
     """
     fault: AgentFault | HostFault | None = None
+    supervised.keep_prints(seat)
     try:
         with ExitStack() as stack:
             async with trio.open_nursery() as nursery:
@@ -243,7 +243,7 @@ async def supervise(
                 nursery.cancel_scope.cancel()
     finally:
         await supervised.end()
-        seat.stderr_tail = supervised.stderr_tail
+        seat.printed = supervised.prints.parts()
     if isinstance(fault, AgentFault):
         raise supervised.with_stderr_tail(fault) from fault
     if fault is not None:
@@ -298,6 +298,9 @@ class SupervisedProcess:
     Args:
         process: the supervisor; it ends when the program has ended, and with the same status.
         folder: the private folder; empty if it has none.
+
+    Attributes:
+        prints: what it writes to its standard error.
     """
 
     process: trio.Process | forking.ForkedProcess
@@ -307,7 +310,7 @@ class SupervisedProcess:
     _shown: Sequence[str] = ()
     _sandbox: Sandboxed | None = None
     _use: forking.ForkServerUse | None = None
-    _tail: bytearray = attrs.field(factory=bytearray, init=False)
+    prints: Prints = attrs.field(factory=lambda: Prints(STDERR_BYTES), init=False)
 
     def take_pipe(self) -> PipeStream:
         """Return its standard input and output as one stream; the streams of `process` are closed."""
@@ -319,12 +322,16 @@ class SupervisedProcess:
         process.stdout.close()
         return PipeStream(reading, writing)
 
+    def keep_prints(self, seat: HostSeat) -> None:
+        """Keep what it writes to its standard error as the prints of the agent of a seat."""
+        self.prints = Prints(STDERR_BYTES, seat.number, lambda: seat.turn_number)
+
     async def read_stderr(self) -> None:
-        """Read its standard error, and keep the end of it."""
+        """Read its standard error as it comes, so that it never waits for room in the pipe for long."""
         assert self.process.stderr is not None
         read = 0
         async for chunk in self.process.stderr:
-            self._keep(chunk)
+            self.prints.add(chunk)
             read += len(chunk)
             if read > FREE_STDERR_BYTES:
                 await trio.sleep(STDERR_PAUSE_SECONDS)
@@ -337,10 +344,6 @@ class SupervisedProcess:
     async def _end_agent(self) -> None:
         if self._report.pid():  # it has outlived its supervisor, so it must have killed it
             await trio.to_thread.run_sync(self._report.kill_agent)
-
-    def _keep(self, chunk: bytes | bytearray) -> None:
-        self._tail += chunk
-        del self._tail[:-STDERR_BYTES]
 
     def cpu_clock(self) -> NowNs:
         """Return a clock of the CPU time of the program and of all processes that it started.
@@ -412,12 +415,12 @@ class SupervisedProcess:
             for _ in range(_REST_READS):
                 if not (chunk := os.read(stderr.fileno(), READ_BYTES)):
                     break
-                self._keep(chunk)
+                self.prints.add(chunk)
 
     @property
     def stderr_tail(self) -> str:
         """The end of its standard error."""
-        return self._tail.decode(errors="replace").strip()
+        return end_of(self.prints.parts())
 
     def with_stderr_tail(self, fault: AgentFault) -> AgentFault:
         """Return a fault with the exit code and the end of the standard error of the process."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import io
 import os
 import sys
 import time
@@ -333,11 +334,14 @@ def end_process(code: int) -> None:
 def take_standard_streams() -> tuple[int, int]:
     """Return descriptors of the standard input and output for the protocol alone.
 
-    From now on reading the standard input gives nothing, and what is printed goes to the standard error.
+    From now on reading the standard input gives nothing, and what is printed goes to the standard error, line
+    by line: otherwise it would be lost with an agent that is killed, and come too late for its turn.
     """
     read_fd, write_fd = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(2, 1)
     os.close(null)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # it may have none
+        sys.stdout.reconfigure(line_buffering=True)
     return read_fd, write_fd

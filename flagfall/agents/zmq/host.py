@@ -281,6 +281,7 @@ async def _play_with_program(match: _LearnerMatch, start: Envelope, command: lis
     null = subprocess.DEVNULL
     supervised = await open_supervised(command, NO_ISOLATION, stdin=null, stdout=null)
     fault: AgentFault | HostFault | None = None
+    supervised.keep_prints(match.seat)
     try:
         if match.seat.budget.control.clock == "cpu":
             match.cpu_clock = supervised.cpu_clock()
@@ -297,7 +298,7 @@ async def _play_with_program(match: _LearnerMatch, start: Envelope, command: lis
             nursery.cancel_scope.cancel()
     finally:
         await supervised.end()
-        match.seat.stderr_tail = supervised.stderr_tail
+        match.seat.printed = supervised.prints.parts()
     if fault is not None:
         raise supervised.with_stderr_tail(fault) if isinstance(fault, AgentFault) else fault
 

@@ -173,12 +173,12 @@ def _print_results(session: PlaySession) -> None:
     import attrs
 
     from flagfall.cli.runs.plan import PlannedMatch
-    from flagfall.cli.runs.tables import PlayedMatch, print_disqualifications, print_journals, print_results
+    from flagfall.cli.runs.tables import PlayedMatch, print_incidents, print_journals, print_results
 
     if session.result is None:
         return
     request = attrs.evolve(session.request, journal=session.journal)
     played = [PlayedMatch(PlannedMatch(0, request), session.result)]
     print_results(played, several=False)
-    print_disqualifications(played, several=False)
+    print_incidents(played, several=False)
     print_journals(played)

@@ -224,6 +224,5 @@ def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None
         several = len(session.plan.matches) > 1
         tables.print_results(session.played, several=several, wide=wide)
         tables.print_notes(session.played, several=several, wide=wide)
-        tables.print_illegal_actions(session.played, several=several)
-        tables.print_disqualifications(session.played, several=several)
+        tables.print_incidents(session.played, several=several)
         tables.print_journals(session.played)

@@ -6,7 +6,7 @@ import shlex
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 from cyclopts import Parameter
 
@@ -35,6 +35,7 @@ def tournament(
     report: bool | None = None,
     fail_on_disqualified: Flag = False,
     wide: Flag = False,
+    json: Flag = False,
     quiet: Quiet = False,
     logs: LogOptions = NO_LOG,
 ) -> int:
@@ -61,6 +62,8 @@ def tournament(
             `output.report`.
         fail_on_disqualified: End with exit code 1 if an agent was disqualified, for tests of agents.
         wide: Print whole tables, however long their lines are.
+        json: Print the standings as one JSON object, as `flagfall results DIR --json` does, instead of
+            tables; all other lines go to the standard error.
         quiet: Show no progress.
     """
     from flagfall.kernel.outcomes import MAX_SEED
@@ -74,6 +77,8 @@ def tournament(
     loaded = load_plan(plan, seed=seed)
     folder = output or loaded.output.folder
     if dry_run:
+        if json:
+            raise UsageError("--dry-run plays nothing, so there are no standings: leave out --json")
         from flagfall.cli.tournaments.results import print_schedule
 
         print_schedule(loaded, folder, jobs, part)
@@ -114,13 +119,13 @@ def tournament(
     if part is not None and code == 0 and fault is None:
         again = f"flagfall merge {shlex.quote(str(folder))} ...   (part {part} is played)"
     try:
-        reasons = _print_results(loaded, folder, again, wide=wide)
+        reasons = _print_results(loaded, folder, again, wide=wide, json=json)
     except FlagfallError as error:
         fault = fault or error
     if fault is not None:
         raise fault
     if code == 0 and (loaded.output.report if report is None else report):
-        _write_report(folder)
+        _write_report(folder, sys.stderr if json else sys.stdout)
     return code or int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
 
 
@@ -136,7 +141,7 @@ def _command_to_resume(
     return shlex.join(words)
 
 
-def _write_report(folder: Path) -> None:
+def _write_report(folder: Path, told: TextIO) -> None:
     """Write the report; the tournament has succeeded in any case, so a failure is only a warning."""
     from flagfall.tournament.folder import REPORT
 
@@ -148,7 +153,7 @@ def _write_report(folder: Path) -> None:
     except Exception as error:  # noqa: BLE001 - see above
         print(f"flagfall: no report was written ({one_line(str(error))}); try {again}", file=sys.stderr)
     else:
-        print(f"report:  {folder / REPORT}   (open it in a browser)")
+        print(f"report:  {folder / REPORT}   (open it in a browser)", file=told)
 
 
 def _check(plan: TournamentPlan, *private: Path) -> None:
@@ -164,8 +169,9 @@ def _check(plan: TournamentPlan, *private: Path) -> None:
     check_players(Player(agent.spec, isolation=agent.isolation) for agent in plan.agents)
 
 
-def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> set[str]:
+def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool, json: bool) -> set[str]:
     """Print the standings, write the tables of the plan, and return why agents were disqualified."""
+    from flagfall.cli.console.output import print_json
     from flagfall.cli.tournaments.results import print_standings
     from flagfall.tournament.folder import replace_file
     from flagfall.tournament.standings import agent_rows, export, stored_standings
@@ -173,10 +179,14 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
 
     with closing(Store(folder)) as store:
         stands = stored_standings(store, plan)
-    print_standings(stands, wide=wide)
-    print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})")
+    if json:
+        print_json(stands.as_data())
+    else:
+        print_standings(stands, wide=wide)
+    told = sys.stderr if json else sys.stdout
+    print(f"results: {folder}   (flagfall results {shlex.quote(str(folder))})", file=told)
     if not stands.over:
-        print(f"go on:   {again}")
+        print(f"go on:   {again}", file=told)
     for form in plan.output.tables:
         path = folder / f"standings.{form}"
         try:

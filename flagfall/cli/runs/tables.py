@@ -1,4 +1,4 @@
-"""Results of a run: tables for people, plain data for `--json`."""
+"""Results of matches, played or recorded: tables for people, plain data for `--json`."""
 
 from __future__ import annotations
 
@@ -6,30 +6,57 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.cli.console.output import duration, label, number, print_table, table
+from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_table, table
 from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
-from flagfall.texts import sanitize_terminal
+from flagfall.recording.match_result import CUT_OFF
+from flagfall.texts import counted, sanitize_terminal
+from flagfall.tournament.records import seat_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from flagfall.cli.runs.plan import PlannedMatch
 
-DETAIL_LINES: Final = 20
-"""Lines shown of the details of a disqualification, from the end; the journal has all of them."""
+SHOWN_LINES: Final = 20
+"""Lines shown of what an agent printed, and of the details of a disqualification, from the end; `--json` and
+the journal have more of them."""
+
+SHOWN_CHARS: Final = 500
+"""Characters shown of each of these lines: an agent may print a megabyte without a line break."""
 
 
 @attrs.frozen
 class PlayedMatch:
-    """A planned match with its result."""
+    """A match with its result.
 
-    planned: PlannedMatch
+    Attributes:
+        planned: the match as it was planned; `None` for one that was read from a journal.
+        has_rewards: see `flagfall.recording.match_result.ResultReader`.
+    """
+
+    planned: PlannedMatch | None
     result: MatchResult
+    has_rewards: bool = True
+
+    def scores(self) -> Sequence[float]:
+        """Return the score of each of several seats, as tournaments count it; empty where nobody can win."""
+        seats = self.result.seats
+        lost = [seat.lost_by for seat in seats]
+        is_known = self.has_rewards or sum(reason is None for reason in lost) <= 1
+        if len(seats) == 1 or self.result.reason in {"void", CUT_OFF} or not is_known:
+            return ()
+        return seat_scores("reward", [seat.stats.reward for seat in seats], lost, solved=0, tasks=0)
+
+    def winners(self) -> Sequence[int]:
+        """Return the numbers of the seats with the highest score, which have drawn if they are several."""
+        scores = self.scores()
+        best = max(scores, default=0.0)
+        return [seat for seat, score in enumerate(scores) if score == best > 0]
 
 
 _SPARE: Final = (
-    *("per turn", "dropped", "played", "failed", "max think"),
-    *("solved", "mean think", "illegal", "late"),
+    *("per turn", "dropped", "played", "failed", "max think", "sd"),
+    *("solved", "mean think", "mean return", "turns", "illegal", "late"),
 )
 """Columns of seats that a narrow terminal does without, the least important first."""
 
@@ -37,32 +64,62 @@ _SPARE_OF_TASKS: Final = ("per step", "failed", "played", "steps")
 
 
 def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = False) -> None:
-    """Print a table of the seats and a table of the tasks.
+    """Print who won, a table of the seats and a table of the tasks.
 
     Args:
         several: whether the run consists of more than one match; then rows name the match or the agent.
         wide: leave out no column, however long the lines are.
     """
-    numbers = ("turns", "reward", "per turn", "played", "solved", "failed", "late", "illegal", "dropped")
-    words = ("match", "agent", "verdict") if several else ("agent", "verdict")
-    seats = table(*words, numbers=(*numbers, "mean think", "max think"))
-    for match in played:
-        for seat in match.result.seats:
-            row = _seat_row(match.result, seat)
-            seats.add_row(*([str(match.planned.number)] if several else []), *row)
+    numbers = ("turns", "reward", "mean return", "sd", "per turn", "played", "solved", "failed", "late")
+    has_seats = any(len(match.result.seats) > 1 for match in played)
+    words = (*(["match"] if several else []), "agent", *(["seat"] if has_seats else []), "verdict")
+    seats = table(*words, numbers=(*numbers, "illegal", "dropped", "mean think", "max think"))
+    for place, match in enumerate(played):
+        if len(match.result.seats) > 1:
+            print(f"match {place}: {_winner(match)}" if several else _winner(match))
+        for index, seat in enumerate(match.result.seats):
+            agent, *row = _seat_row(match, seat)
+            seats.add_row(
+                *([str(place)] if several else []), agent, *([str(index)] if has_seats else []), *row
+            )
     print_table(seats, spare=_SPARE, wide=wide)
     print_table(_task_table(played, several=several), spare=_SPARE_OF_TASKS, wide=wide)
 
 
-def _seat_row(result: MatchResult, seat: SeatReport) -> list[str]:
-    stats = seat.stats
+def _winner(match: PlayedMatch) -> str:
+    """Return a line that says which seat has won, with its agent and the rewards."""
+    seats, winners, scores = match.result.seats, match.winners(), match.scores()
+    if not winners:
+        why = _NO_WINNER.get(match.result.reason, "every seat was disqualified" if scores else _UNKNOWN)
+        return f"no winner: {why}"
+    named = ", ".join(f"{sanitize_terminal(seats[place].agent)} (seat {place})" for place in winners)
+    order = sorted(range(len(seats)), key=lambda place: -scores[place])
+    how = f"rewards {' to '.join(number(seats[place].stats.reward) for place in order)}"
+    if len(winners) == 1 and all(seat.lost_by for place, seat in enumerate(seats) if place not in winners):
+        how = "all others were disqualified"
+    return f"{'winner' if len(winners) == 1 else 'draw'}: {named}; {how}"
+
+
+_NO_WINNER: Final = {"void": "the match is void", CUT_OFF: "the journal ends before the match did"}
+
+_UNKNOWN: Final = "this journal is older than the record of each seat's rewards"
+
+
+def _seat_row(match: PlayedMatch, seat: SeatReport) -> list[str]:
+    stats, result = seat.stats, match.result
     fields = ("played", "solved", "failed")
     outcomes = [sum(getattr(task, field) for task in result.tasks) for field in fields]
+    is_known = match.has_rewards
     return [
         sanitize_terminal(seat.agent),
-        result.reason if seat.disqualified is None else f"disqualified: {seat.disqualified}",
-        *map(number, (stats.turns, stats.reward)),
-        f"{stats.reward / max(1, stats.turns):z.4f}",
+        result.reason
+        if seat.disqualified is None
+        else f"disqualified: {sanitize_terminal(seat.disqualified)}",
+        number(stats.turns),
+        number(stats.reward) if is_known else "",
+        number(stats.return_mean) if stats.episodes and is_known else "",
+        "" if stats.return_sd is None else number(stats.return_sd),
+        f"{stats.reward / max(1, stats.turns):z.4f}" if is_known else "",
         *map(number, (*outcomes, stats.late, stats.illegal, stats.dropped)),
         duration(_mean_think_ns(seat)),
         duration(stats.think_max_ns),
@@ -86,9 +143,9 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
             for field in ("played", "solved", "failed", "steps", "reward"):
                 setattr(total, field, getattr(total, field) + getattr(task, field))
     order = {task: place for place, task in enumerate(dict.fromkeys(task for task, _ in sums))}
-    for (task_id, agents), total in sorted(sums.items(), key=lambda item: order[item[0][0]]):
+    for (task_id, agents), total in sorted(sums.items(), key=lambda item: order[item[0][0]])[:MAX_ROWS]:
         rows.add_row(
-            task_id,
+            sanitize_terminal(task_id),
             *([sanitize_terminal(agents)] if several else []),
             *map(number, (total.played, total.solved, total.failed, total.steps, total.reward)),
             f"{total.reward / max(1, total.steps):z.4f}",
@@ -99,78 +156,115 @@ def _task_table(played: Sequence[PlayedMatch], *, several: bool) -> Any:
 def print_notes(played: Sequence[PlayedMatch], *, several: bool, wide: bool = False) -> None:
     """Print the sums of the numbers that agents noted on their turns, if there are any."""
     rows = table(*(("match",) if several else ()), "agent", "noted", numbers=("sum",))
-    for match in played:
+    for place, match in enumerate(played):
         for seat in match.result.seats:
             for name, total in seat.stats.noted.items():
-                where = [str(match.planned.number)] if several else []
+                where = [str(place)] if several else []
                 rows.add_row(*where, sanitize_terminal(seat.agent), label(name), number(total))
     if rows.row_count:
         print_table(rows, wide=wide)
 
 
-def print_disqualifications(played: Sequence[PlayedMatch], *, several: bool) -> None:
-    """Print why agents were disqualified: the reason and the end of its details."""
-    for seat, where in _placed_seats(played, several=several):
-        if seat.disqualified is None:
-            continue
-        print(f"{sanitize_terminal(seat.agent)} was disqualified{where}: {seat.disqualified}")
-        lines = sanitize_terminal(seat.detail).strip().splitlines()
-        if len(lines) > DETAIL_LINES:
-            print(f"    ... ({len(lines) - DETAIL_LINES} earlier lines)")
-        for line in lines[-DETAIL_LINES:]:
-            print(f"    {line}")
+def print_incidents(played: Sequence[PlayedMatch], *, several: bool) -> None:
+    """Print for each seat what went wrong, and of a single match what its agent printed.
 
-
-def print_illegal_actions(played: Sequence[PlayedMatch], *, several: bool) -> None:
-    """Print the first illegal action of each agent that had one, and what it could have played."""
-    for seat, where in _placed_seats(played, several=several):
+    That is the first illegal action with what it could have played, and why it was disqualified: the reason
+    and the end of its details.
+    """
+    for seat, who, where in _placed_seats(played, several=several):
         if seat.stats.illegal_note:
             first = sanitize_terminal(seat.stats.illegal_note)
             print(
-                f"{sanitize_terminal(seat.agent)} played {number(seat.stats.illegal)} illegal"
-                f" {'action' if seat.stats.illegal == 1 else 'actions'}{where}; the first in {first}"
+                f"{who} played {counted(seat.stats.illegal, 'illegal action')}{where}; the first in {first}"
             )
+        if seat.disqualified is not None:
+            print(f"{who} was disqualified{where}: {sanitize_terminal(seat.disqualified)}")
+            _print_end(seat.detail)
+    if not several:
+        for seat, who, _ in _placed_seats(played, several=several):
+            last = seat.stderr_tail.rpartition("\n")[2]
+            if last and last not in seat.detail:  # details of agents in processes end with what they printed
+                print(f"{who} printed:")
+                parts = (
+                    f"\n... ({of.left_out:,} bytes left out)\n" * (of.left_out > 0) + of.text
+                    for of in seat.printed
+                )
+                _print_end("".join(parts))
 
 
-def _placed_seats(played: Sequence[PlayedMatch], *, several: bool) -> Iterator[tuple[SeatReport, str]]:
-    """Yield each seat, and text that names its match if there are several."""
-    for match in played:
-        where = f" in match {match.planned.number}" if several else ""
-        for seat in match.result.seats:
-            yield seat, where
+def _print_end(text: str) -> None:
+    """Print the last lines of a text, each of bounded length."""
+    lines = sanitize_terminal(text).strip().splitlines()
+    if len(lines) > SHOWN_LINES:
+        print(f"    ... ({len(lines) - SHOWN_LINES} earlier lines)")
+    for line in lines[-SHOWN_LINES:]:
+        print(f"    {line if len(line) <= SHOWN_CHARS else f'{line[:SHOWN_CHARS]}...'}")
+
+
+def _placed_seats(played: Sequence[PlayedMatch], *, several: bool) -> Iterator[tuple[SeatReport, str, str]]:
+    """Yield each seat, with text that names its agent, and text that names its match if there are several."""
+    for place, match in enumerate(played):
+        where = f" in match {place}" if several else ""
+        for index, seat in enumerate(match.result.seats):
+            of_several = f" (seat {index})" if len(match.result.seats) > 1 else ""
+            yield seat, f"{sanitize_terminal(seat.agent)}{of_several}", where
 
 
 def print_journals(played: Sequence[PlayedMatch]) -> None:
     """Print the names of the journals and of the results files."""
-    for match in played:
-        if match.planned.request.journal is not None:
-            print(f"journal: {match.planned.request.journal}")
-        if match.planned.results is not None:
-            print(f"results: {match.planned.results}")
+    for planned in (match.planned for match in played):
+        if planned is not None and planned.request.journal is not None:
+            print(f"journal: {planned.request.journal}")
+        if planned is not None and planned.results is not None:
+            print(f"results: {planned.results}")
 
 
-def as_data(match: PlayedMatch) -> dict[str, Any]:
-    """Return a match as an object for JSON; times are in nanoseconds."""
-    result, planned = match.result, match.planned
-    journal = planned.request.journal
+_INNER: Final = frozenset({"is_cut", "return_squares"})
+"""Statistics of a seat that say nothing to a reader."""
+
+_NOT_RECORDED: Final = frozenset({"skipped"})
+"""Statistics of a seat that no journal has."""
+
+
+def result_data(match: PlayedMatch) -> dict[str, Any]:
+    """Return the result of a match as an object for JSON; times are in nanoseconds."""
+    result, scores = match.result, match.scores()
+    unknown = _INNER if match.planned is not None else _INNER | _NOT_RECORDED
     return {
-        "match": planned.number,
-        "seed": planned.request.seed,
-        "journal": None if journal is None else str(journal),
-        "results": None if planned.results is None else str(planned.results),
         "reason": result.reason,
         "turns": result.turns,
         "elapsed_ns": result.elapsed_ns,
+        "winners": match.winners(),
         "seats": [
             {
                 "agent": seat.agent,
                 "disqualified": seat.disqualified,
                 "detail": seat.detail,
                 "stderr_tail": seat.stderr_tail,
-                **attrs.asdict(seat.stats),
+                "printed": [
+                    {"turn": of.turn, "text": of.text, "left_out": of.left_out} for of in seat.printed
+                ],
+                "score": scores[place] if scores else None,
+                **attrs.asdict(seat.stats, filter=lambda field, _: field.name not in unknown),
+                "return_sd": seat.stats.return_sd,
+                **({} if match.has_rewards else dict.fromkeys(("reward", "return_mean"))),
                 "think_mean_ns": round(_mean_think_ns(seat)),
             }
-            for seat in result.seats
+            for place, seat in enumerate(result.seats)
         ],
         "tasks": [attrs.asdict(task) for task in result.tasks],
+    }
+
+
+def as_data(match: PlayedMatch) -> dict[str, Any]:
+    """Return a match of a run as an object for JSON."""
+    planned = match.planned
+    assert planned is not None
+    journal = planned.request.journal
+    return {
+        "match": planned.number,
+        "seed": planned.request.seed,
+        "journal": None if journal is None else str(journal),
+        "results": None if planned.results is None else str(planned.results),
+        **result_data(match),
     }

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.cli.console.files import replacing
-from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_json, print_table, table
+from flagfall.cli.console.output import (
+    MAX_ROWS,
+    duration,
+    label,
+    number,
+    print_json,
+    print_table,
+    print_text,
+    table,
+)
 from flagfall.cli.console.progress import watch_turns
 from flagfall.cli.gvgai.execution import say
 from flagfall.errors import UsageError, suggest
@@ -26,7 +35,7 @@ from flagfall.tournament.standings import (
 )
 from flagfall.tournament.stats.differences import Comparisons
 from flagfall.tournament.store import Store
-from flagfall.tournament.tables import shown_columns
+from flagfall.tournament.tables import COLUMNS, shown_columns
 from flagfall.viewer.report.data import choose, embed_replays, report_data, report_page
 from flagfall.viewer.report.source import open_source
 
@@ -51,7 +60,7 @@ _TEXTS: Final[dict[str, Callable[[Any, int], str]]] = {
 }
 """Texts of values, by the form of their column."""
 
-_SPARE_OF_TASKS: Final = ("disq.", "played", "solved", "matches")
+_SPARE_OF_TASKS: Final = ("played", "matches", "solved")
 
 
 def print_standings(shown: Standings, *, wide: bool = False) -> None:
@@ -87,6 +96,9 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
         test = shown.sprt
         decision = f"{test.decision} accepted" if test.decision else "undecided"
         print(f"SPRT: LLR {test.llr:.2f} in [{test.lower:.2f}, {test.upper:.2f}], {decision}")
+    if any(row.duels != row.matches for row in shown.rows):
+        note = COLUMNS["duels"].note
+        print_text(f"Won, drawn and lost count duels: {note[:1].lower()}{note[1:]}.")
     for note in shown.notes:
         print(f"Note: {sanitize_terminal(note)}")
 

@@ -107,6 +107,10 @@ def _seat(entry: SeatEntry) -> dict[str, Any]:
         **{name: getattr(entry, name) for name in names},
         "credit_ns": number(entry.credit_ns),
         "disqualified": out,
+        "printed": [
+            {"turn": exact(part.turn), "text": part.text, "left_out": number(part.left_out)}
+            for part in entry.printed
+        ],
     }
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from flagfall.events import (
     MatchEnded,
     MatchStarted,
+    Printed,
     ReplyDropped,
     SeatDisqualified,
     SeatReady,
@@ -18,6 +19,7 @@ from flagfall.events import (
     TaskEnded,
     TaskStarted,
 )
+from flagfall.kernel.outcomes import STDERR_BYTES
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.viewer.replay.texts import MAX_NAME_CHARS, bounded_values, reward_of, shortened
 
@@ -41,6 +43,9 @@ _COUNTED: Final = {"late": "late", "overrun": "late", "illegal": "illegal"}
 
 MAX_DETAIL_CHARS: Final = 16_000
 """Longest text on why a seat was disqualified, or a match void."""
+
+MAX_PRINTS: Final = 300
+"""The most parts of what an agent printed; a match writes fewer."""
 
 MAX_SHARE: Final = 1e6
 """Greatest share of a limit that is reported; a limit may be 0."""
@@ -88,6 +93,7 @@ class SeatEntry:
     dropped: int = 0
     credit_ns: int = 0
     disqualified: tuple[int, SeatDisqualified] | None = None
+    printed: list[Printed] = attrs.Factory(list)
 
 
 @attrs.define(eq=False)
@@ -250,11 +256,22 @@ class Tally:
                 self.tasks[-1].end = replace(event, task="", ended=ended, metrics=metrics, answers={})
         elif isinstance(event, MatchEnded):
             detail = shortened(event.detail, MAX_DETAIL_CHARS)
-            self.over = replace(event, detail=detail, reward=reward_of(event.reward))
+            self.over = replace(event, detail=detail, reward=reward_of(event.reward), printed=())
+            self._take_prints(event.printed)
         elif isinstance(event, StallSeen):
             self.pending["stalls"] += 1
         elif seat is not None and seat < len(self.seats):
             self._take_of_seat(seat, event)
+
+    def _take_prints(self, printed: Sequence[Printed]) -> None:
+        """Keep what agents printed, as much as a match writes; more was written by something else."""
+        for part in printed:
+            if not 0 <= part.seat < len(self.seats):
+                raise Damage(f"seat {part.seat} of {len(self.header.agents)}")
+            kept = self.seats[part.seat].printed
+            room = 2 * STDERR_BYTES - sum(len(of.text) for of in kept)
+            if room > 0 and len(kept) < MAX_PRINTS:
+                kept.append(replace(part, text=shortened(part.text, room)))
 
     def _take_of_seat(self, seat: int, event: Any) -> None:
         entry = self.seats[seat]

@@ -1,4 +1,4 @@
-// Panels around the turns: the title and result, the tasks, the seats' standard error, and the settings.
+// Panels around the turns: the title and result, the tasks, what agents printed, and the settings.
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
@@ -120,21 +120,40 @@ export class TasksPanel {
   }
 }
 
-/**
- * Standard error of each seat, as far as it was kept.
- * @param {Object} summary summary of the match
- * @returns {?HTMLElement} null if there is none
- */
-export function stderrPanel(summary) {
-  const found = summary.seats.map((seat, index) => [seat, index]).filter(([seat]) => seat.disqualified);
-  if (!found.length) return null;
-  return el("section", { class: "panel stderr", "aria-label": "Standard error" },
-    el("header", {}, el("h2", {}, "Standard error and reasons")),
-    found.map(([seat, index]) => el("article", {},
+/** Why seats were disqualified, and what their agents printed. */
+export class PrintsPanel {
+  /** @param {Object} summary summary of the match */
+  constructor(summary) {
+    this.element = el("section", { class: "panel prints", "aria-label": "Prints and reasons" });
+    this.grow(summary);
+  }
+
+  /** Take a summary that has grown: prints come with the end of the match. */
+  grow(summary) {
+    const found = summary.seats.map((seat, index) => [seat, index])
+      .filter(([seat]) => seat.disqualified || seat.printed.length);
+    this.element.hidden = !found.length;
+    fill(this.element, el("header", {}, el("h2", {}, "Prints and reasons")), found.map(([seat, index]) => el("article", {},
       el("h3", {}, `Seat ${index} · `, shortName(seat.name)),
-      el("p", { class: "notice bad" }, `Disqualified after ${duration(seat.disqualified.at_ns)}: `,
-        visible(seat.disqualified.reason, 80)),
-      seat.disqualified.detail && el("pre", { tabindex: "0" }, visible(seat.disqualified.detail, 4000, { lines: true })))));
+      seat.disqualified && reasonOf(seat.disqualified),
+      seat.printed.length > 0 && el("dl", { tabindex: "0", "aria-label": "Printed" }, seat.printed.map(partOf)))));
+  }
+}
+
+/** Why a seat was disqualified. */
+function reasonOf({ at_ns: at, reason, detail }) {
+  return [
+    el("p", { class: "notice bad" }, `Disqualified after ${duration(at)}: `, visible(reason, 80)),
+    detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true })),
+  ];
+}
+
+/** A part of what an agent printed; it was printed in this turn or before. */
+function partOf({ turn, text, left_out: leftOut }) {
+  return [
+    leftOut > 0 && el("div", {}, el("dt", {}), el("dd", {}, el("em", {}, `${countOf(leftOut, "byte")} left out`))),
+    el("div", {}, el("dt", {}, `by turn ${count(turn)}`), el("dd", {}, el("pre", {}, visible(text, 2000, { lines: true })))),
+  ];
 }
 
 /** Name, host and start of a seat. */

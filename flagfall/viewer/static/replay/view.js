@@ -2,7 +2,7 @@
 
 import { announce, el, fill } from "../common/dom.js";
 import { bindKeys } from "../common/keys.js";
-import { Heading, settingsPanel, stderrPanel, TasksPanel } from "./about.js";
+import { Heading, PrintsPanel, settingsPanel, TasksPanel } from "./about.js";
 import { onThemeChange, themeName } from "./colours.js";
 import { Store } from "./columns.js";
 import { Controls } from "./controls.js";
@@ -63,13 +63,14 @@ class ReplayView {
     this.lanes = new LanesPanel(this.store, go);
     this.events = new EventsPanel(this.store, go);
     this.tasks = new TasksPanel(this.store, go);
+    this.prints = new PrintsPanel(summary);
     this.failure = el("p", { class: "notice bad", role: "alert", hidden: true });
     const seats = summary.seats.length > 1 ? "many-seats" : "one-seat";
     fill(this.root, el("div", { class: `replay view-${summary.view} ${seats}` }, this.heading.element, this.failure,
       el("div", { class: "replay-top" }, this.world.element, this.controls.element, this.turnPanel.element),
       this.lanes.element,
       el("div", { class: "replay-bottom" }, this.events.element, this.tasks.element),
-      stderrPanel(summary), settingsPanel(summary)));
+      this.prints.element, settingsPanel(summary)));
   }
 
   listen(source, keys) {
@@ -99,6 +100,7 @@ class ReplayView {
     this.heading.grow(summary);
     this.controls.grow();
     this.tasks.grow();
+    this.prints.grow(summary);
     if (follows) this.player.go(this.store.span[1]);
   }
 
