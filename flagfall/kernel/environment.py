@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 import attrs
@@ -20,7 +21,7 @@ from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, 
 from flagfall.kernel.dispatcher import EventDispatcher, Sink, WritingSink, is_writing_sink
 from flagfall.kernel.hosting import AgentHost, is_sharing
 from flagfall.kernel.notes import TurnNotes
-from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats, derive_seed
+from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats, derive_seed, lost_by
 from flagfall.kernel.referee.async_referee import AsyncReferee
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.referee.task_rules import Pace
@@ -39,7 +40,6 @@ from flagfall.kernel.script import (
     TaskTimeout,
     match_script,
 )
-from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.spaces import spaces_of
 from flagfall.timing import Deadline, TimeControl, Timekeeper
 
@@ -418,7 +418,9 @@ class Environment:
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
-        self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""))
+        rewards = [float(seat.stats.reward) for seat in self._seating.seats]
+        kept = rewards if all(map(isfinite, rewards)) else []
+        self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""), kept)
         self._dispatcher.close()
         for sink in self._writers:
             sink.finish()
@@ -443,16 +445,10 @@ class Environment:
                     seat.reason_detail,
                     seat.stats,
                     seat.stderr_tail,
-                    self._lost_by(seat, reason),
+                    lost_by(seat.disqualified, seat.stats, reason),
                 )
                 for seat, host in seats
             ),
             tasks=tuple(self._task_stats.values()),
             elapsed_ns=self._keeper.now() - self._origin_ns,
         )
-
-    def _lost_by(self, seat: HostSeat, reason: str) -> str | None:
-        """Return why a seat loses the match: not by what broke when all turns were over."""
-        missed = seat.stats.absent or seat.stats.is_cut
-        is_decided = reason in {"finished", "steps"} and not missed and seat.disqualified != "late"
-        return None if is_decided else seat.disqualified

@@ -141,6 +141,13 @@ class SeatReport:
     lost_by: str | None = attrs.field(default=attrs.Factory(lambda self: self.disqualified, takes_self=True))
 
 
+def lost_by(disqualified: str | None, stats: SeatStats, reason: str) -> str | None:
+    """Return why a seat loses a match that ended for a reason: not by what broke when all turns were over."""
+    missed = stats.absent or stats.is_cut
+    is_decided = reason in {"finished", "steps"} and not missed and disqualified != "late"
+    return None if is_decided else disqualified
+
+
 @attrs.frozen
 class MatchResult:
     """Result of a match.

@@ -25,6 +25,7 @@ from flagfall.recording.match_logs import series_path
 from flagfall.tasks.adapters.imports import UntrustedImportError
 from flagfall.tasks.building import TaskSetup, is_endless, rebuild, seats_of
 from flagfall.tasks.catalog import check_imports, make_task
+from flagfall.tasks.code_files import missing_code
 from flagfall.texts import sanitize_terminal
 from flagfall.timing.durations import parse_duration
 
@@ -266,7 +267,7 @@ def rebuild_asking(file: Path, header: MatchStarted, *, trust: bool) -> Schedule
     Without trust, a user at a terminal is asked whether to import the modules that the header names.
     """
     try:
-        return rebuild(header, trust=trust)
+        return rebuild(header, trust=trust, journal=file)
     except UntrustedImportError as error:
         if _agrees(file, error):
             return rebuild_asking(file, header, trust=True)
@@ -274,8 +275,10 @@ def rebuild_asking(file: Path, header: MatchStarted, *, trust: bool) -> Schedule
     except UsageError as error:
         if '"python"' in (header.config or ""):
             raise UsageError(f"{error}: add --config") from error
+        missing = missing_code(header.code)
+        hint = f": go to the folder with {missing[0]}" if missing else ""
         raise UsageError(
-            f"the tasks of the match cannot be created here, so it cannot be verified: {error}"
+            f"the tasks of the match cannot be created here, so it cannot be verified: {error}{hint}"
         ) from error
 
 
