@@ -38,9 +38,9 @@ from flagfall.tournament.database import (
     read_noted,
     stored_sums,
 )
-from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
+from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK_FILE, PLAN, RUNNING, replace_file
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts
+from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts, without_folder
 from flagfall.tournament.records import (
     MATCH_FIELDS,
     MAX_BUCKET,
@@ -92,12 +92,10 @@ class StoredPlan:
     """The plan of a stored tournament.
 
     Attributes:
-        folder: folder in which its relative paths start.
         facts: see `plan_facts`.
     """
 
     text: str
-    folder: str
     name: str
     seed: int
     facts: dict[str, str]
@@ -141,23 +139,18 @@ class Store:
         """Return whether this store sees what is in the folder now; if not, open another one."""
         return self._opened is None or self._opened.is_current()
 
-    def begin(self, plan: TournamentPlan, folder: Path) -> None:
-        """Store the plan of a new tournament.
-
-        Args:
-            folder: folder in which relative paths in its text start.
-        """
+    def begin(self, plan: TournamentPlan) -> None:
+        """Store the plan of a new tournament."""
         from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
 
         about = {
             "text": plan.text,
-            "folder": str(folder.absolute()),
             "name": plan.name,
             "seed": str(plan.seed),
             "facts": json.dumps(plan_facts(plan)),
             "flagfall": version("flagfall"),
             "begun": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-            "machine": _machine(),
+            "machine": machine(),
         }
         with self._writing():
             self._database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
@@ -171,12 +164,13 @@ class Store:
             return None
         try:
             about = msgspec.convert(stored, dict[str, str])
-            facts = _FACTS.decode(about["facts"])
-            plan = StoredPlan(about["text"], about["folder"], about["name"], int(about["seed"]), facts)
+            # Versions that stored absolute paths stored the folder of the plan as well.
+            facts = without_folder(_FACTS.decode(about["facts"]), about.get("folder", ""))
+            plan = StoredPlan(about["text"], about["name"], int(about["seed"]), facts)
         except (KeyError, ValueError, TypeError, RecursionError, msgspec.DecodeError) as error:
             raise DamagedStore(self._path, f"the plan in it cannot be read: {error!r:.{_PRINTED}}") from error
-        if not 0 <= plan.seed <= MAX_SEED or "\0" in plan.folder + plan.name:
-            raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
+        if not 0 <= plan.seed <= MAX_SEED or "\0" in plan.name:
+            raise DamagedStore(self._path, "the plan in it has an invalid seed or name")
         return plan
 
     def as_begun(self, plan: TournamentPlan) -> TournamentPlan:
@@ -386,7 +380,7 @@ class Store:
         self._database.close()
 
     def prepare_journals(self) -> None:
-        """Make the folders for journals, and remove unfinished journals.
+        """Make the folders for journals; remove unfinished journals, and the lock file of an earlier run.
 
         Raises:
             UsageError: one of them is a link, which may lead to files of others.
@@ -395,6 +389,7 @@ class Store:
             if (self.folder / name).is_symlink():
                 raise UsageError(f"{self.folder / name} is a link: remove it, or choose another --output")
         try:
+            (self.folder / LOCK_FILE).unlink(missing_ok=True)
             shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
             for name in (JOURNALS, RUNNING):
                 (self.folder / name).mkdir(exist_ok=True)
@@ -406,9 +401,9 @@ class Store:
         shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
 
 
-def _machine() -> str:
+def machine() -> str:
     """Return the kind of machine that plays, without its name."""
-    import platform  # noqa: PLC0415 - only here, once for a tournament
+    import platform  # noqa: PLC0415 - once for a run
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (

@@ -87,7 +87,6 @@ def tournament(
             jobs=jobs,
             engine=engine,
             resume=resume,
-            base=Path() if plan in PLANS else Path(plan).parent,
             stop=stop,
             on_begin=screen.begin,
             on_record=screen.show_record,
@@ -155,6 +154,7 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
     """Print the standings, write the tables of the plan, and return whether an agent was disqualified."""
     from flagfall.cli.tournaments.results import print_standings
     from flagfall.tournament.folder import replace_file
+    from flagfall.tournament.lock_file import add_made
     from flagfall.tournament.standings import agent_rows, export, stored_standings
     from flagfall.tournament.store import Store
 
@@ -170,4 +170,5 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
             replace_file(path, export(agent_rows(stands), form))
         except OSError as error:
             raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
+        add_made(folder, path)
     return any(row.time_losses or row.crashes for row in stands.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Final
@@ -16,7 +16,9 @@ from flagfall.agents.process.isolation import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
 from flagfall.recording.match_logs import NO_LOGS, LogSettings
 from flagfall.timing.durations import format_duration
-from flagfall.tournament.folder import Lock
+from flagfall.tournament.code_folder import carry_code
+from flagfall.tournament.folder import LOCK_FILE, Lock
+from flagfall.tournament.lock_file import write_lock_file
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.control import serve_control
@@ -79,7 +81,6 @@ async def run_tournament(
     jobs: int | None = None,
     engine: Engines = "local",
     resume: bool = False,
-    base: Path = Path(),
     stop: trio.Event | None = None,
     on_begin: Callable[[Run], None] = _ignore,
     on_record: Callable[[MatchRecord], None] = _ignore,
@@ -94,7 +95,6 @@ async def run_tournament(
             for.
         engine: `local`, or `ray`: on the cluster that `ray.init` finds.
         resume: continue the tournament in the folder, if there is one.
-        base: folder in which relative paths in the plan's text start, stored for later readers.
         stop: setting it begins no further matches, and ends the run when those being played are over.
         on_begin: called with the run when it begins, to observe and control it.
         on_record: called with each record when it is stored, including void attempts.
@@ -118,7 +118,7 @@ async def run_tournament(
             "logs and sinks need the engine local: workers of Ray may run on other machines, and return the"
             " journals of their matches alone"
         )
-    with open_tournament(plan, folder, resume=resume, base=base) as store:
+    with open_tournament(plan, folder, resume=resume, warn=warn) as store:
         plan = store.as_begun(plan)
         players = _engine(engine, plan, folder, logs)
         try:
@@ -152,12 +152,14 @@ def refuse_showing(plan: TournamentPlan, *private: Path) -> None:
 
 @contextmanager
 def open_tournament(
-    plan: TournamentPlan, folder: Path, *, resume: bool, base: Path = Path()
+    plan: TournamentPlan, folder: Path, *, resume: bool, warn: Callable[[str], None] = _ignore
 ) -> Iterator[Store]:
     """Open the store of a tournament, locked while the context lasts; a missing one is made.
 
+    At the end the lock file of the folder is written; see `flagfall.tournament.lock_file`.
+
     Args:
-        base: see `run_tournament`.
+        warn: called with a line for each file of the plan's code that the folder does not carry.
 
     Raises:
         UsageError: as for `run_tournament`.
@@ -170,14 +172,30 @@ def open_tournament(
         lock = Lock(folder)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
-    with closing(lock), closing(Store(folder, "make", durable=plan.clock == "wall")) as store:
+    durable = plan.clock == "wall"
+    with closing(lock), _lock_file_written(folder), closing(Store(folder, "make", durable=durable)) as store:
         if not _require_resumable(store, plan, resume=resume):
-            store.begin(plan, base)
+            store.begin(plan)
         store.prepare_journals()
+        for line in carry_code(plan, folder):
+            warn(line)
         try:
             yield store
         finally:
             store.clean_up()
+
+
+@contextmanager
+def _lock_file_written(folder: Path) -> Iterator[None]:
+    """Write the lock file at the end, however that comes, unless the tournament was refused."""
+    try:
+        yield
+    except BaseException:
+        if not (folder / LOCK_FILE).exists():
+            with suppress(FlagfallError):
+                write_lock_file(folder)
+        raise
+    write_lock_file(folder)
 
 
 def _require_resumable(store: Store, plan: TournamentPlan, *, resume: bool) -> bool:
