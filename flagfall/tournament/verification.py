@@ -8,7 +8,7 @@ tree hash. Only executing the journals again shows that nobody wrote them withou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from importlib.metadata import version
 from math import isclose
@@ -20,7 +20,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.recording.verify import Verification
-from flagfall.tasks.catalog import portable_id
+from flagfall.tasks.catalog import in_folder, portable_id
 from flagfall.tasks.code_files import CARRIED
 from flagfall.texts import counted, one_line
 from flagfall.tournament.blocks import misfit
@@ -366,8 +366,8 @@ def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, reco
         )
     if header.seed != spec.seed:
         return f"its seed is {header.seed}, that of match {record.id} in the schedule {spec.seed}"
-    planned = [portable_id(task_id) for task_id in task.tasks] if isinstance(task.tasks, tuple) else []
-    if planned and header.config is None and [portable_id(one) for one in header.tasks] != planned:
+    planned = task.tasks if isinstance(task.tasks, tuple) else ()
+    if planned and header.config is None and _names(header.tasks) != _names(planned):
         return f"its tasks are not those of match {record.id} in the schedule"
     counted_again = recount.record(spec, record.attempt, task)
     pairs: list[tuple[str, str, Any, Any]] = [(field, "", record, counted_again) for field in _OF_MATCH]
@@ -379,6 +379,11 @@ def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, reco
             values = f"{getattr(found, field)!r:.40}; in {DATABASE} it is {getattr(stored, field)!r:.40}"
             return f"{field}{of} of match {record.id} is {values}"
     return ""
+
+
+def _names(ids: Iterable[str]) -> list[str]:
+    """Return ids of tasks without the folders of their files: plans have those below their own folder."""
+    return [portable_id(in_folder(task_id, Path("/"))) for task_id in ids]
 
 
 def _is_close(expected: bytes, path: Path, form: str) -> bool:
