@@ -17,7 +17,7 @@ from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.kernel.script import NextTask, PhaseRequest, match_script
 from flagfall.tasks.catalog import check_imports, in_folder, make_task, portable_id, task_files
-from flagfall.tasks.code_files import digests_of, find_code, let_import
+from flagfall.tasks.code_files import digests_of, find_code, let_import, missing_code
 from flagfall.tasks.commai.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, parse_config
 from flagfall.tasks.schedulers import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
@@ -202,14 +202,16 @@ def rebuild(header: MatchStarted, *, trust: bool = False, journal: Path | None =
         return parse_config(header.config, name="the configuration in the journal", folder=None).build()
     if len(header.tasks) > MAX_TASKS:
         raise UsageError(f"{len(header.tasks)} tasks; {MAX_TASKS} are the most")
-    return _RecordedTasks(header.scheduler or default_scheduler_text(header.steps), header.tasks, folder)
+    missing = [] if folder is not None else missing_code(header.code)
+    hint = f"; go to the folder with {missing[0]}" if missing else ""
+    text = header.scheduler or default_scheduler_text(header.steps)
+    return _RecordedTasks(text, [_Place(task_id, folder, hint) for task_id in header.tasks])
 
 
 class _RecordedTasks:
     """Task scheduler of a recorded match; builds a task when it is due, as a journal may name thousands."""
 
-    def __init__(self, scheduler: str, ids: Iterable[str], folder: Path | None) -> None:
-        places: Any = [_Place(task_id, folder) for task_id in ids]
+    def __init__(self, scheduler: str, places: Any) -> None:
         self._policy = parse_policy(scheduler, places)
         self.set_seed = self._policy.set_seed
         self.report = self._policy.report
@@ -226,16 +228,25 @@ class _RecordedTasks:
 
 
 class _Place:
-    """The place of a task in a scheduler, which may never be due."""
+    """The place of a task in a scheduler, which may never be due.
 
-    def __init__(self, task_id: str, folder: Path | None) -> None:
+    Args:
+        folder: the folder with the code of the task, if it is known.
+        hint: where that code may be, for messages.
+    """
+
+    def __init__(self, task_id: str, folder: Path | None, hint: str) -> None:
         self.id = task_id
         self._folder = folder
+        self._hint = hint
         self._task: Task | None = None
 
     def build(self) -> Task:
         if self._task is None:
-            self._task = make_task(self.id if self._folder is None else in_folder(self.id, self._folder))
+            try:
+                self._task = make_task(self.id if self._folder is None else in_folder(self.id, self._folder))
+            except UsageError as error:
+                raise UsageError(f"{error}{self._hint}") from error
             if self._folder is not None:
                 self._task.id = self.id
         return self._task

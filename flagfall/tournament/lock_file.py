@@ -124,13 +124,14 @@ def write_lock_file(folder: Path) -> None:
         ]
         facts += [f"# package: {name}" for name in _packages()]
         head = "\n".join([*facts, f"{_ROWS}{rows}"]).encode() + b"\n" + _lines(_digests(folder))
-        replace_file(folder / LOCK_FILE, head + f"{_TREE}{sha256(head).hexdigest()}\n".encode())
+        made = _lines((name, digest_of(folder / name)) for name in MADE if is_plain(folder / name))
+        replace_file(folder / LOCK_FILE, head + f"{_TREE}{sha256(head).hexdigest()}\n".encode() + made)
     except OSError as error:
         raise HostFault(f"{folder / LOCK_FILE} cannot be written: {error.strerror or error}") from error
 
 
 def add_made(folder: Path, path: Path) -> None:
-    """Add a file that was made from the records to the lock file of its folder, if it belongs there.
+    """Put the digest of a file that was made from the records into the lock file, if it belongs there.
 
     Raises:
         HostFault: the lock file cannot be written.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -14,6 +15,7 @@ from flagfall.events import (
     MatchStarted,
     SeatDisqualified,
     SeatReady,
+    TaskEnded,
     TurnPlayed,
     TurnsPlayed,
 )
@@ -25,6 +27,12 @@ from flagfall.timing import TimeControl
 from flagfall.tournament.model import PlannedTask
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.match_observer import MatchObserver
+
+MAX_SEATS: Final = 9999
+"""Most seats of a match in a plan."""
+
+MAX_TASKS: Final = 1_000_000
+"""Most tasks of one match that are counted, in 100 MB; a small compressed file may have any number."""
 
 
 @attrs.define(eq=False)
@@ -52,6 +60,7 @@ class Recount:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._line = 1
+        self._tasks = 0
         self.header: MatchStarted
         self.over: MatchEnded | None = None
         try:
@@ -75,24 +84,37 @@ class Recount:
         if isinstance(event, MatchStarted) is not (self._line == 1) or self.over is not None:
             raise self._contradiction("a match begins in line 1 and ends in the last line")
         if isinstance(event, MatchStarted):
-            self.header = event
-            self._seats = [_Seat() for _ in event.agents]
-            self._observer = MatchObserver(len(event.agents), _control(event.time_control))
+            self._begin(event)
             return
         seat = 0 if isinstance(event, TurnsPlayed) else getattr(event, "seat", None)
         if seat is not None and not 0 <= seat < len(self._seats):
             raise self._contradiction(f"seat {seat} of {len(self._seats)}")
         if isinstance(event, TurnsPlayed):
             self._take_turns(event)
-            return
-        self._observer(event)
+        else:
+            self._observer(event)
+            self._count(event)
+
+    def _begin(self, header: MatchStarted) -> None:
+        if len(header.agents) > MAX_SEATS:
+            raise self._contradiction(f"{len(header.agents)} seats; {MAX_SEATS} are the most")
+        self.header = header
+        self._seats = [_Seat() for _ in header.agents]
+        self._observer = MatchObserver(len(header.agents), _control(header.time_control))
+
+    def _count(self, event: Event) -> None:
         if isinstance(event, TurnPlayed):
             self._take_turn(event)
         elif isinstance(event, SeatReady):
             self._seats[event.seat].stats.start_ns = event.spent_ns
         elif isinstance(event, SeatDisqualified):
-            self._seats[event.seat].stats.late += event.reason == "late"
-            self._seats[event.seat].disqualified = self._seats[event.seat].disqualified or event.reason
+            seat = self._seats[event.seat]
+            seat.stats.late += event.reason == "late"
+            seat.disqualified = seat.disqualified or event.reason
+        elif isinstance(event, TaskEnded):
+            self._tasks += 1
+            if self._tasks > MAX_TASKS:
+                raise self._contradiction(f"more than {MAX_TASKS} tasks")
         elif isinstance(event, MatchEnded):
             self.over = event
 

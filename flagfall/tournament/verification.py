@@ -24,6 +24,7 @@ from flagfall.tasks.catalog import in_folder, portable_id
 from flagfall.tasks.code_files import CARRIED
 from flagfall.texts import counted, one_line
 from flagfall.tournament.blocks import misfit
+from flagfall.tournament.columns import columns_of
 from flagfall.tournament.database import DAMAGES, OpenedToRead
 from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK_FILE, is_held
 from flagfall.tournament.formats.schedule import schedule
@@ -76,6 +77,9 @@ _VERDICTS: Final[Mapping[Kind, str]] = MappingProxyType(
 )
 
 MAX_LINE_CHARS: Final = 300
+
+MAX_SHOWN: Final = 3
+"""Most files in the line on a sound folder that are not of the tournament."""
 
 
 @attrs.frozen
@@ -138,7 +142,8 @@ class FolderVerification:
         done = (
             "" if self.executed is None else f", {counted(self.executed, 'match', 'matches')} executed again"
         )
-        beside = f"; not of the tournament: {', '.join(self.unrecorded)}" if self.unrecorded else ""
+        names = [*self.unrecorded[:MAX_SHOWN], *(["..."] if len(self.unrecorded) > MAX_SHOWN else [])]
+        beside = f"; not of the tournament: {', '.join(names)}" if names else ""
         parts = (counted(self.matches, "match", "matches"), counted(self.journals, "journal"))
         return (
             f"{self.path}: {', '.join(parts)}, {counted(self.files, 'file')}{done}; tree {self.tree}{beside}"
@@ -198,7 +203,7 @@ class _Verifier:
             present = [f"{JOURNALS}/{name}" for name in names_in(self._folder / JOURNALS)]
             for path in sorted({*present} - named):
                 self._check_other_journal(path, named)
-            unrecorded = () if lock is None else tuple(self._unrecorded({*files} | named))
+            unrecorded = tuple(self._unrecorded({*files, *present} | named))
         except OSError as error:
             where = Path(error.filename or self._folder).name
             raise UsageError(f"{self._folder}: {where} cannot be read: {error.strerror or error}") from error
@@ -255,11 +260,13 @@ class _Verifier:
                 self._add("changed", f"{CARRIED}/{name}", "does not have the SHA-256 that is its name")
 
     def _unrecorded(self, known: set[str]) -> Iterator[str]:
-        """Yield the names of files beside the records that no run wrote."""
-        passing = {LOCK_FILE, f"{DATABASE}-wal", f"{DATABASE}-shm", *MADE}
-        for path in sorted(self._folder.iterdir()):
-            if path.name not in known | passing and path.name not in {CARRIED, JOURNALS}:
-                yield path.name
+        """Yield the paths of files that no run wrote, or that it removes at its end."""
+        known = known | {LOCK_FILE, f"{DATABASE}-wal", f"{DATABASE}-shm", *MADE, CARRIED, JOURNALS}
+        for place in ("", CARRIED, JOURNALS):
+            folder = self._folder / place
+            for path in sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else ():
+                if (name := str(path.relative_to(self._folder))) not in known:
+                    yield name
 
     # Records.
 
@@ -269,10 +276,10 @@ class _Verifier:
         try:
             with closing(Store(self._folder)) as store:
                 stored = store.plan()
-                records = [*store.records()]
-            if stored is None:
-                raise UsageError("the tournament has not begun")  # noqa: TRY301 - as for what cannot be read
-            plan = stored.for_display()
+                if stored is None:
+                    raise UsageError("the tournament has not begun")  # noqa: TRY301 - as for what is damaged
+                plan, records = stored.for_display(), [*store.records()]
+                columns = store.columns(plan)
         except UsageError as error:
             kind: Kind = "different" if is_plain(self._folder / DATABASE) else "missing"
             self._add(kind, DATABASE, str(error))
@@ -287,6 +294,10 @@ class _Verifier:
             if record.journal is not None:
                 named.add(record.journal)
                 self._check_record(plan, specs.get(record.id), record)
+        if columns is not None and not columns.is_same(columns_of(plan, schedule(plan).played(played))):
+            self._add(
+                "different", DATABASE, "its table blocks, from which standings are read, has other results"
+            )
         self._check_schedule(plan, played)
         if lock is not None and lock.flagfall == version("flagfall"):
             self._check_standings(plan, played, lock.digests)
@@ -336,11 +347,9 @@ class _Verifier:
         if order.over(played):
             return
         due = next(order.due(played), None)
-        first = "" if due is None else f", such as {due.id}"
-        of = "" if order.total is None else f" {order.total - len(played)} of {order.total}"
-        what = (
-            f"matches of the schedule are not played:{of}{first}; `flagfall tournament --resume` plays them"
-        )
+        left = "matches" if order.total is None else f"{order.total - len(played)} of {order.total} matches"
+        first = "" if due is None else f", the first of them {due.id}"
+        what = f"{left} of the schedule are not played{first}: `flagfall tournament --resume` plays them"
         self._problems.setdefault("", Problem("unplayed", DATABASE, what))
 
     def _check_standings(
@@ -364,6 +373,8 @@ def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, reco
         return (
             f"its agents are {', '.join(header.agents)}; in the schedule they are {', '.join(spec.entrants)}"
         )
+    if len(record.seats) != len(spec.entrants):
+        return f"match {record.id} has {len(record.seats)} seats in {DATABASE}"
     if header.seed != spec.seed:
         return f"its seed is {header.seed}, that of match {record.id} in the schedule {spec.seed}"
     planned = task.tasks if isinstance(task.tasks, tuple) else ()

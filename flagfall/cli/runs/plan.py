@@ -25,7 +25,6 @@ from flagfall.recording.match_logs import series_path
 from flagfall.tasks.adapters.imports import UntrustedImportError
 from flagfall.tasks.building import TaskSetup, is_endless, rebuild, seats_of
 from flagfall.tasks.catalog import check_imports, make_task
-from flagfall.tasks.code_files import missing_code
 from flagfall.texts import sanitize_terminal
 from flagfall.timing.durations import parse_duration
 
@@ -275,10 +274,8 @@ def rebuild_asking(file: Path, header: MatchStarted, *, trust: bool) -> Schedule
     except UsageError as error:
         if '"python"' in (header.config or ""):
             raise UsageError(f"{error}: add --config") from error
-        missing = missing_code(header.code)
-        hint = f": go to the folder with {missing[0]}" if missing else ""
         raise UsageError(
-            f"the tasks of the match cannot be created here, so it cannot be verified: {error}{hint}"
+            f"the tasks of the match cannot be created here, so it cannot be verified: {error}"
         ) from error
 
 
