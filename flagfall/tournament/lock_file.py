@@ -34,7 +34,7 @@ import attrs
 
 from flagfall.errors import HostFault
 from flagfall.tasks.code_files import CARRIED
-from flagfall.tournament.database import OpenedToRead
+from flagfall.tournament.database import DAMAGES, DamagedStore, OpenedToRead
 from flagfall.tournament.folder import CODE, DATABASE, JOURNALS, LOCK_FILE, PLAN, REPORT, replace_file
 from flagfall.tournament.standings import FILE_FORMATS
 from flagfall.tournament.store import machine
@@ -112,6 +112,7 @@ def write_lock_file(folder: Path) -> None:
     """Write the lock file of a tournament whose database is closed.
 
     Raises:
+        DamagedStore: the database is damaged.
         HostFault: a file cannot be read, or this one not be written.
     """
     try:
@@ -126,6 +127,8 @@ def write_lock_file(folder: Path) -> None:
         head = "\n".join([*facts, f"{_ROWS}{rows}"]).encode() + b"\n" + _lines(_digests(folder))
         made = _lines((name, digest_of(folder / name)) for name in MADE if is_plain(folder / name))
         replace_file(folder / LOCK_FILE, head + f"{_TREE}{sha256(head).hexdigest()}\n".encode() + made)
+    except DAMAGES as error:
+        raise DamagedStore(folder / DATABASE, error) from error
     except OSError as error:
         raise HostFault(f"{folder / LOCK_FILE} cannot be written: {error.strerror or error}") from error
 
