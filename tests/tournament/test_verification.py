@@ -17,6 +17,7 @@ import pytest
 import trio
 
 from flagfall.errors import UsageError
+from flagfall.tournament import blocks
 from flagfall.tournament.code_folder import carry_code
 from flagfall.tournament.folder import Lock
 from flagfall.tournament.lock_file import add_made, write_lock_file
@@ -371,3 +372,17 @@ def test_a_file_that_is_too_long_is_left_out_and_told(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     said = carry_code(attrs.evolve(plan, agents=(*plan.agents, command)), tmp_path / "made")
     assert [line.partition(":")[0] for line in said] == ["long is not copied into the results"]
+
+
+def test_blocks_of_other_results_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_MATCHES", 8)
+    text = 'clock = "virtual"\nrepeats = 10\njobs = 1\n'
+    text += '[[agents]]\nspec = "random"\n[[tasks]]\ntask = "micro1"\nsteps = 50\n'
+    for seed in (1, 2):
+        trio.run(partial(run_tournament, parse_plan(text, seed=seed), tmp_path / str(seed)))
+    with closing(sqlite3.connect(tmp_path / "2" / "tournament.db")) as other:
+        ((data,),) = other.execute("SELECT data FROM blocks").fetchall()
+    assert verify_folder(tmp_path / "1").ok
+    sql(tmp_path / "1", "UPDATE blocks SET data = ?", data)
+    (problem,) = forge(tmp_path / "1").problems
+    assert "table blocks, from which standings are read, has other results" in problem.what
