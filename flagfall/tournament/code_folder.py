@@ -23,7 +23,7 @@ from flagfall.tournament.folder import CODE, replace_file
 from flagfall.tournament.model import PlannedTask, TournamentPlan
 
 MAX_CARRIED_BYTES: Final = 64 * 1024 * 1024
-"""Most bytes of all files that a results folder carries; further ones are left out."""
+"""Most bytes of the files that a run copies into its folder; further ones are left out."""
 
 _SYSTEM: Final = (Path("/usr"), Path("/bin"), Path("/lib"), Path(sys.prefix), Path(sys.base_prefix))
 """Programs in these folders are not the user's own."""

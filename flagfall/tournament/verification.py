@@ -20,6 +20,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.recording.verify import Verification
+from flagfall.tasks.adapters.imports import UntrustedImportError
 from flagfall.tasks.catalog import in_folder, portable_id
 from flagfall.tasks.code_files import CARRIED
 from flagfall.texts import counted, one_line
@@ -111,7 +112,7 @@ class FolderVerification:
         journals: the number of journals that were checked.
         files: the number of files whose digests were compared.
         executed: the number of journals that were executed again; `None` if none was to be.
-        problems: what is wrong, the most important first.
+        problems: what is wrong, in the order in which it is checked; at most one for each file.
         unrecorded: paths of files that no run wrote.
     """
 
@@ -172,7 +173,8 @@ def verify_folder(
         watch: called after each journal with the number of turns so far.
 
     Raises:
-        UsageError: it holds no tournament, its run goes on, or `execute` raised it.
+        UsageError: it holds no tournament, its run goes on, a file in it cannot be read, or `execute` would
+            have to import what the user does not trust.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder")
@@ -189,8 +191,7 @@ class _Verifier:
         self._execute = execute
         self._watch = watch
         self._problems: dict[str, Problem] = {}
-        self._journals = self._turns = 0
-        self._matches = 0
+        self._matches = self._journals = self._executed = self._turns = 0
 
     def run(self) -> FolderVerification:
         try:
@@ -213,7 +214,7 @@ class _Verifier:
             matches=self._matches,
             journals=self._journals,
             files=len(files),
-            executed=None if self._execute is None else self._journals,
+            executed=None if self._execute is None else self._executed,
             problems=tuple(self._problems.values()),
             unrecorded=unrecorded,
         )
@@ -288,7 +289,7 @@ class _Verifier:
         self._matches = len(played)
         if problem := misfit(plan, played):
             self._add("different", DATABASE, problem)
-            return named | {record.journal for record in records if record.journal}
+            return named
         specs = {spec.id: spec for spec in schedule(plan).walk(played)}
         for record in records:
             if record.journal is not None:
@@ -336,11 +337,21 @@ class _Verifier:
         self._journals += 1
         self._turns += turns
         if self._execute is not None and place not in self._problems:
-            found = self._execute(path)
-            if not found.ok:
-                kind: Kind = "not verified" if found.difference is None else "different"
-                self._add(kind, place, str(found).removeprefix(f"{path}: "))
+            self._executed += 1
+            self._execute_again(path, place, self._execute)
         self._watch(self._turns)
+
+    def _execute_again(self, path: Path, place: str, execute: Callable[[Path], Verification]) -> None:
+        try:
+            found = execute(path)
+        except UsageError as error:
+            if _needs_trust(error):  # that is for the user to decide, and nothing is wrong with the file
+                raise
+            self._add("not verified", place, str(error).removeprefix(f"{path}: "))
+            return
+        if not found.ok:
+            kind: Kind = "not verified" if found.difference is None else "different"
+            self._add(kind, place, str(found).removeprefix(f"{path}: "))
 
     def _check_schedule(self, plan: TournamentPlan, played: Mapping[str, MatchRecord]) -> None:
         order = schedule(plan)
@@ -390,6 +401,10 @@ def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, reco
             values = f"{getattr(found, field)!r:.40}; in {DATABASE} it is {getattr(stored, field)!r:.40}"
             return f"{field}{of} of match {record.id} is {values}"
     return ""
+
+
+def _needs_trust(error: BaseException | None) -> bool:
+    return error is not None and (isinstance(error, UntrustedImportError) or _needs_trust(error.__cause__))
 
 
 def _names(ids: Iterable[str]) -> list[str]:
