@@ -28,9 +28,9 @@ ROOT: Final = Path(__file__).parents[1]
 CONCERNED: Final[Mapping[str, str]] = {
     "flagfall/tasks/commai/micro": "tests/tasks/test_micro_tasks.py tests/tasks/test_sentence_tasks.py"
     " tests/recording/test_rule_revisions.py",
-    "flagfall/tournament/stats": "tests/tournament/test_bootstrap.py tests/tournament/test_blocks.py"
+    "flagfall/tournament/stats": "tests/tournament/test_intervals.py tests/tournament/test_blocks.py"
     " tests/tournament/test_standings.py tests/tournament/test_ratings.py tests/tournament/test_sprt.py"
-    " tests/tournament/test_formats.py",
+    " tests/tournament/test_formats.py tests/tournament/test_differences.py",
     "flagfall/timing/budget": "tests/timing/test_budget.py tests/kernel/test_being_late.py",
     "flagfall/timing/control": "tests/timing/test_control.py tests/timing/test_budget.py",
     "flagfall/timing/deadlines": "tests/timing/test_deadlines.py tests/kernel/test_being_late.py",

@@ -27,6 +27,7 @@ SUITES: Final[Mapping[str, str]] = {
     "stops": "benchmarks.stops",
     "load": "benchmarks.load",
     "growth": "benchmarks.growth",
+    "statistics": "benchmarks.interval_coverage",
     "limits": "benchmarks.limits",
     "vector": "benchmarks.vector",
     "viewer": "benchmarks.viewer",

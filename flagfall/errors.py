@@ -22,11 +22,16 @@ class UsageError(FlagfallError):
     """
 
 
+UNAVAILABLE: Final = "unavailable"
+"""Reason of an agent whose service, such as the server of its language model, gave no answer. The agent loses
+the match, also if that shows only at its end, and `flagfall run` and `tournament` end with exit code 1."""
+
+
 class AgentFault(FlagfallError):
     """Fault of an agent: its seat is disqualified, and the match counts.
 
     Attributes:
-        reason: short text for tables: `crashed`, `gone`, `garbage`, `not started`.
+        reason: short text for tables: `crashed`, `gone`, `garbage`, `not started`, `unavailable`.
         detail: information for the author of the agent, such as a traceback; bounded in length.
     """
 

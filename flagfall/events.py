@@ -214,8 +214,8 @@ class SeatDisqualified(Event, frozen=True, tag="disqualified"):
     """Disqualification of a seat for the rest of the match.
 
     Attributes:
-        reason: `late`, `crashed`, `gone`, `garbage` or `not started`; for an agent that connects also
-            `not connected`, or `silent` if a client connected and sent nothing.
+        reason: `late`, `crashed`, `gone`, `garbage`, `not started` or `unavailable`; for an agent that
+            connects also `not connected`, or `silent` if a client connected and sent nothing.
         detail: information for the author of the agent; bounded in length.
     """
 

@@ -28,9 +28,9 @@ _HELP: Final = """\
 Play matches of agents and tasks under deadlines that the kernel enforces.
 
 Exit codes: 0 success (agents that were late or disqualified are results, not errors), 1 the host failed,
-`verify` or a check found a difference, a journal to export was damaged, or `--fail-on-disqualified` found
-an agent, 2 invalid request (nothing was played or written), 130 ended by Ctrl-C,
-143 by SIGTERM, 129 by a closed terminal.
+`verify` or a check found a difference, a journal to export was damaged, an agent was unavailable (such as
+the server of its language model), or `--fail-on-disqualified` found an agent, 2 invalid request (nothing
+was played or written), 130 ended by Ctrl-C, 143 by SIGTERM, 129 by a closed terminal.
 """
 
 COMMANDS: Final = {

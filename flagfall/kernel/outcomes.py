@@ -8,6 +8,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import attrs
 
+from flagfall.errors import UNAVAILABLE
+
 
 class StepResult(NamedTuple):
     """Result of one step of a task; unpacks like a Gymnasium step.
@@ -130,7 +132,7 @@ class SeatReport:
         detail: details of that for the agent's author.
         stderr_tail: the end of its standard error, where its host has one of its own.
         lost_by: why it loses the match: `disqualified`, or `None` if all turns of the match were over before,
-            and it was not for being late.
+            and the reason was neither `late` nor `unavailable`.
     """
 
     agent: str
@@ -144,8 +146,8 @@ class SeatReport:
 def lost_by(disqualified: str | None, stats: SeatStats, reason: str) -> str | None:
     """Return why a seat loses a match that ended for a reason: not by what broke when all turns were over."""
     missed = stats.absent or stats.is_cut
-    is_decided = reason in {"finished", "steps"} and not missed and disqualified != "late"
-    return None if is_decided else disqualified
+    is_played = not missed and disqualified not in {"late", UNAVAILABLE}
+    return None if reason in {"finished", "steps"} and is_played else disqualified
 
 
 @attrs.frozen

@@ -21,6 +21,7 @@ import structlog
 
 from flagfall.errors import UsageError, suggest
 from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStarted, TurnPlayed, TurnsPlayed
+from flagfall.kernel.channels.arrays import list_encoder
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.recording.journal.format import MAX_KEPT_BYTES, digest_of, encode, writable
 from flagfall.texts import sanitize_terminal
@@ -33,6 +34,8 @@ from flagfall.texts import sanitize_terminal
 
 Style: TypeAlias = Literal["console", "json"]
 """Form of the entries: text for people, or one JSON object a line."""
+
+_encode_lists: Final = list_encoder().encode
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 
@@ -194,9 +197,9 @@ class LogSink:
                 "turn",
                 seat=event.seat,
                 turn=event.turn,
-                observation=_shown(event.observation),
+                **_shown_as("observation", event.observation),
                 reward=event.reward,
-                action=_shown(event.action),
+                **_shown_as("action", event.action),
                 verdict=event.verdict,
                 spent_ms=spent_ms,
                 at_ms=event.at_ns / 1e6,
@@ -268,15 +271,24 @@ def _is_debugging(log: Any) -> bool:
     return True
 
 
+def _shown_as(name: str, value: Any) -> dict[str, Any]:
+    """Return the fields of a value; those of an array name its shape and dtype, too."""
+    fields = {name: _shown(value)}
+    numpy = sys.modules.get("numpy")  # an array has imported it
+    if numpy is not None and type(value) is numpy.ndarray:
+        fields |= {f"{name}_shape": list(value.shape), f"{name}_dtype": str(value.dtype)}
+    return fields
+
+
 def _shown(value: Any) -> Any:
-    """Return an observation or action as plain values, or as a digest if that would be long."""
+    """Return a value as plain values, with arrays as lists, or as a digest if its JSON is long."""
     if type(value) is int:
         return value
     try:
         text = encode(value)
-        if len(text) <= MAX_KEPT_BYTES:
-            return msgspec.json.decode(text)
-        return msgspec.to_builtins(digest_of(text))
+        if len(text) > MAX_KEPT_BYTES:
+            return msgspec.to_builtins(digest_of(text))
+        return msgspec.json.decode(_encode_lists(value))
     except (ValueError, TypeError, RecursionError):
         return safe_repr(value)
 

@@ -1,47 +1,57 @@
 """Turns of a journal as columns: arrays of numpy, and tables of pandas, polars and Arrow.
 
 A row is a turn of a seat. Where all values of a column are whole numbers or all are real numbers, it is an
-array of these; otherwise an array of objects. A journal is read batch by batch into `BLOCK_ROWS` rows at a
-time, so besides the columns themselves little memory is needed.
+array of these; where all are arrays of one shape and dtype, these are its rows; otherwise it is an array of
+objects. A journal is read batch by batch into blocks of `BLOCK_ROWS` rows or `BLOCK_BYTES`, so besides the
+columns themselves little memory is needed.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchStarted, TaskStarted, TurnPlayed
-from flagfall.recording.journal.format import encode
+from flagfall.events import MAX_WHOLE, Event, MatchStarted, SeatReady, TaskStarted, TurnPlayed
 from flagfall.recording.journal.reader import JournalError, read_journal
+from flagfall.recording.turn_limits import LimitsOfTurns
+from flagfall.recording.turn_values import Cells, Column, Form, column_of, joined, objects, size_of
 
 BLOCK_ROWS: Final = 65_536
 """Rows that are collected as Python objects before they become arrays: some 20 MB of plain turns."""
 
-_NO_TURN: Final = -1
+BLOCK_BYTES: Final = 32 * 1024 * 1024
+"""Size of observations, actions and notes with which a block ends earlier: 1,500 pictures of 84 x 84."""
 
-_Column: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+_NONE: Final = -1
 
-_WHOLE: Final = ("turn", "seat", "at_ns", "spent_ns", "credit_ns", "index", "answers")
-"""Columns that are always whole numbers."""
+_WHOLE: Final = ("turn", "seat", "index", "at_ns", "spent_ns", "credit_ns")
+"""Columns of whole numbers."""
+
+_WHOLE_OR_NONE: Final = ("soft_limit_ns", "hard_limit_ns", "bank_ns", "answers")
+"""Columns of whole numbers, with `_NONE` where a turn has none."""
 
 _NAMES: Final = ("agent", "task", "verdict")
 """Columns of texts that recur; an array has one object for all that are equal."""
 
 COLUMNS: Final = (
     *("turn", "seat", "agent", "task", "index", "at_ns", "spent_ns", "credit_ns", "verdict"),
+    *("soft_limit_ns", "hard_limit_ns", "bank_ns"),
     *("observation", "reward", "action", "answers", "refused", "note"),
 )
 """All columns, in their order; `docs/analysis.md` describes them."""
 
+_VALUES: Final = ("observation", "reward", "action", "note")
+"""Columns of values of any kind."""
+
 
 @attrs.frozen(eq=False, repr=False)
-class Turns(Mapping[str, _Column]):
+class Turns(Mapping[str, Column]):
     """Turns of a match as a mapping from the names in `COLUMNS` to arrays of one length.
 
     Attributes:
@@ -51,9 +61,9 @@ class Turns(Mapping[str, _Column]):
 
     header: MatchStarted
     problem: str = ""
-    _columns: dict[str, _Column] = attrs.field(factory=dict)
+    _columns: dict[str, Column] = attrs.field(factory=dict)
 
-    def __getitem__(self, name: str) -> _Column:
+    def __getitem__(self, name: str) -> Column:
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -74,16 +84,15 @@ class Turns(Mapping[str, _Column]):
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame`.
 
-        Agents, tasks and verdicts are categories. Values that are no numbers are JSON text, as in the
-        journal.
+        Agents, tasks and verdicts are categories. An array is the list of its numbers in C order, with its
+        shape and dtype in further columns. Where the values of a column have no common type, and where they
+        are neither numbers nor arrays, they are JSON text.
 
         Raises:
             UsageError: pandas is not installed.
         """
         pandas = _library("pandas", "to_pandas")
-        columns = {name: _plain(name, column) for name, column in self.items()}
-        frame = pandas.DataFrame(columns)
-        return frame.astype(dict.fromkeys(_NAMES, "category"))
+        return pandas.DataFrame({of.name: _pandas_column(pandas, of) for of in table_cells(self)})
 
     def to_polars(self) -> Any:
         """Return a `polars.DataFrame`; the columns are as in `to_pandas`.
@@ -92,9 +101,7 @@ class Turns(Mapping[str, _Column]):
             UsageError: polars is not installed.
         """
         polars = _library("polars", "to_polars")
-        return polars.DataFrame(
-            {name: _series(polars, name, _plain(name, column)) for name, column in self.items()}
-        )
+        return polars.DataFrame([_polars_column(polars, of) for of in table_cells(self)])
 
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table`; the columns are as in `to_pandas`.
@@ -103,19 +110,13 @@ class Turns(Mapping[str, _Column]):
             UsageError: pyarrow is not installed.
         """
         arrow = _library("pyarrow", "to_arrow")
-        columns = {}
-        for name, column in self.items():
-            plain = _plain(name, column)
-            kind = arrow.string() if plain.dtype == object else None
-            made = arrow.array(plain, kind)
-            columns[name] = made.dictionary_encode() if name in _NAMES else made
-        return arrow.table(columns)
+        return arrow.table({of.name: arrow_column(arrow, of) for of in table_cells(self)})
 
 
 def read_turns(path: str | os.PathLike[str], *, partial: bool = False) -> Turns:
     """Read all turns of a journal.
 
-    A turn takes 120 bytes if observation and action are whole numbers; other values take what their objects
+    A turn takes 144 bytes if observation and action are whole numbers; other values take what their objects
     take. `iter_turns` needs memory for one block only.
 
     Args:
@@ -136,7 +137,7 @@ def read_turns(path: str | os.PathLike[str], *, partial: bool = False) -> Turns:
         if not partial or not blocks:
             raise
         problem = str(error)
-    columns = {name: _joined([block[name] for block in blocks]) for name in COLUMNS}
+    columns = {name: joined([block[name] for block in blocks]) for name in COLUMNS}
     return Turns(blocks[0].header, problem, columns)
 
 
@@ -146,7 +147,8 @@ def iter_turns(path: str | os.PathLike[str], rows: int = BLOCK_ROWS) -> Iterator
     A column that is whole numbers in one block may be objects in the next one.
 
     Args:
-        rows: number of rows of each block but the last; at least one block is yielded.
+        rows: number of rows of each block but the last, or of fewer that have `BLOCK_BYTES`; at least one
+            block is yielded.
 
     Raises:
         JournalTruncated: the journal has no end; all blocks that can be read were yielded before.
@@ -167,7 +169,7 @@ def iter_turns(path: str | os.PathLike[str], rows: int = BLOCK_ROWS) -> Iterator
         if event is None:
             break
         block.take(event)
-        if len(block) == rows:
+        if block.is_full(rows):
             yield block.flush()
             yielded = True
     if block.header is not None and (len(block) or not yielded):
@@ -181,79 +183,122 @@ class _Block:
 
     def __init__(self) -> None:
         self.header: MatchStarted | None = None
-        self._task: tuple[str, int] = ("", _NO_TURN)
+        self._limits: LimitsOfTurns | None = None
+        self._task: tuple[str, int] = ("", _NONE)
         self._turns: list[TurnPlayed] = []
-        self._tasks: list[tuple[str, int]] = []
+        self._more: list[tuple[Any, ...]] = []
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._turns)
 
+    def is_full(self, rows: int) -> bool:
+        """Return whether the block has this many rows, or `BLOCK_BYTES`."""
+        return len(self._turns) >= rows or self._bytes >= BLOCK_BYTES
+
     def take(self, event: Event) -> None:
         """Take the next event of the journal."""
         if type(event) is TurnPlayed:
+            assert self._limits is not None
             self._turns.append(event)
-            self._tasks.append(self._task)
+            self._more.append((*self._task, *self._limits.take_turn(event)))
+            self._bytes += size_of(event.observation) + size_of(event.action) + size_of(event.note)
         elif isinstance(event, TaskStarted):
             self._task = (event.task, event.index)
+        elif isinstance(event, SeatReady) and self._limits is not None:
+            self._limits.take_start(event)
         elif isinstance(event, MatchStarted):
-            self.header = event
+            self.header, self._limits = event, LimitsOfTurns(event)
 
     def flush(self) -> Turns:
         """Return the rows so far as columns, and begin the next block."""
         assert self.header is not None
         turns, agents = self._turns, self.header.agents
-        columns = {
-            "agent": _objects([agents[t.seat] if 0 <= t.seat < len(agents) else None for t in turns]),
-            "task": _objects([task for task, _ in self._tasks]),
-            "index": np.array([index for _, index in self._tasks], np.int64),
-            "answers": np.array([_NO_TURN if t.answers is None else t.answers for t in turns], np.int64),
-        }
+        more = zip(*self._more, strict=True) if turns else ((),) * 5
+        given: dict[str, Any] = dict(
+            zip(("task", "index", "soft_limit_ns", "hard_limit_ns", "bank_ns"), more, strict=True)
+        )
+        given["agent"] = [agents[turn.seat] if 0 <= turn.seat < len(agents) else None for turn in turns]
+        columns: dict[str, Column] = {}
         for name in COLUMNS:
-            if name not in columns:
-                values = [getattr(turn, name) for turn in turns]
-                columns[name] = np.array(values, np.int64) if name in _WHOLE else _any(values)
-        self._turns, self._tasks = [], []
-        return Turns(self.header, "", {name: columns[name] for name in COLUMNS})
+            values = given[name] if name in given else [getattr(turn, name) for turn in turns]
+            if name in _WHOLE_OR_NONE:
+                # The bank of a forged time control can grow beyond all whole numbers.
+                values = [_NONE if value is None else min(value, MAX_WHOLE) for value in values]
+            if name in _VALUES:
+                columns[name] = column_of(values)
+            else:
+                is_whole = name in _WHOLE or name in _WHOLE_OR_NONE
+                columns[name] = np.array(values, np.int64) if is_whole else objects(values)
+        self._turns, self._more, self._bytes = [], [], 0
+        return Turns(self.header, "", columns)
 
 
-def _any(values: Sequence[Any]) -> _Column:
-    """Return an array of whole numbers, truth values or real numbers if all values are; else of objects."""
-    kinds = set(map(type, values))
-    for dtype, fitting in ((np.int64, {int}), (np.bool_, {bool}), (np.float64, {int, float})):
-        if kinds <= fitting:
-            try:
-                return np.array(values, dtype)
-            except OverflowError:  # more than 64 bits
-                break
-    return _objects(values)
+def forms_of(blocks: Iterable[Turns]) -> dict[str, Form]:
+    """Return what the columns of a table are that has these blocks, for `table_cells`."""
+    forms = {name: Form() for name in _VALUES}
+    for turns in blocks:
+        for name, form in forms.items():
+            form.take(turns[name])
+    return forms
 
 
-def _objects(values: Sequence[Any]) -> _Column:
-    # `np.array` would make a table of lists of one length.
-    return np.fromiter(values, object, len(values))
+def table_cells(turns: Turns, forms: Mapping[str, Form] | None = None) -> Iterator[Cells]:
+    """Yield the columns of a table.
+
+    Args:
+        forms: what the columns of the whole table are, if these turns are a part of it.
+    """
+    forms = forms_of([turns]) if forms is None else forms
+    for name, column in turns.items():
+        if name in forms:
+            yield from forms[name].cells(name, column)
+        elif name in _WHOLE_OR_NONE:
+            yield Cells.counts(name, column)
+        elif name in _WHOLE:
+            yield Cells(name, "numbers", column)
+        else:
+            yield Cells(name, "names" if name in _NAMES else "texts", column)
 
 
-def _joined(parts: Sequence[_Column]) -> _Column:
-    if len(parts) == 1:
-        return parts[0]
-    kinds = {part.dtype.kind for part in parts}
-    if "b" in kinds and len(kinds) > 1:  # numpy would make numbers of truth values
-        parts = [part.astype(object) for part in parts]
-    return np.concatenate(parts)
+def _pandas_column(pandas: Any, cells: Cells) -> Any:
+    if cells.kind == "names":
+        return pandas.Categorical(cells.values)
+    if cells.absent is None:
+        return objects(cells.values) if cells.kind == "lists" else cells.values
+    column = pandas.array(
+        cells.values, {"i": "Int64", "f": "Float64", "b": "boolean"}[cells.values.dtype.kind]
+    )
+    column[cells.absent] = pandas.NA
+    return column
 
 
-def _plain(name: str, column: _Column) -> _Column:
-    """Return a column of numbers as it is, and one of objects as texts."""
-    if column.dtype != object or name in _NAMES or name == "refused":
-        return column
-    return _objects([None if value is None else encode(value).decode() for value in column])
+def _polars_column(polars: Any, cells: Cells) -> Any:
+    if cells.values.ndim > 1:
+        return polars.Series(cells.name, cells.values).arr.to_list()
+    if cells.kind == "numbers":
+        column = polars.Series(cells.name, cells.values)
+        return column if cells.absent is None else column.set(polars.Series(cells.absent), None)
+    if cells.kind == "lists":
+        lists = [None if of is None else polars.Series(of) for of in cells.values]
+        kind = polars.List(polars.Series(np.empty(0, cells.dtype)).dtype)
+        return polars.Series(cells.name, lists, kind)
+    kind = polars.Categorical if cells.kind == "names" else polars.String
+    return polars.Series(cells.name, cells.values.tolist(), kind)
 
 
-def _series(polars: Any, name: str, column: _Column) -> Any:
-    if column.dtype != object:
-        return polars.Series(name, column)
-    kind = polars.Categorical if name in _NAMES else polars.String
-    return polars.Series(name, column.tolist(), dtype=kind)
+def arrow_column(arrow: Any, cells: Cells) -> Any:
+    """Return a column as an array of Arrow, of a type that follows from its form alone."""
+    if cells.kind == "numbers":
+        return arrow.array(cells.values, mask=cells.absent)
+    if cells.values.ndim > 1:
+        rows, length = cells.values.shape
+        offsets = np.arange(rows + 1) * length
+        return arrow.LargeListArray.from_arrays(offsets, arrow.array(cells.values.reshape(-1)))
+    if cells.kind == "lists":
+        return arrow.array(cells.values, arrow.large_list(arrow.from_numpy_dtype(cells.dtype)))
+    texts = arrow.array(cells.values, arrow.string())
+    return texts.dictionary_encode() if cells.kind == "names" else texts
 
 
 def _library(name: str, method: str) -> Any:

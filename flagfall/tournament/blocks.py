@@ -19,6 +19,7 @@ from flagfall.tournament.columns import (
     ResultColumns,
     codes,
 )
+from flagfall.tournament.formats.encounters import task_orders
 from flagfall.tournament.formats.fixed_rounds import FixedRounds
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import PlannedTask, TournamentPlan
@@ -373,10 +374,16 @@ class _Calendar:
         self._repeats = plan.repeats
         self._limit = plan.stop.matches
         self.task = np.array([task for task, _ in rows], dtype=np.int64)
-        self._games = np.array([len(names) for _, names in rows], dtype=np.int64)
-        self._first_game = np.cumsum(self._games) - self._games
-        self._alone = np.array([plan.tasks[task].seats == 1 for task, _ in rows], dtype=bool)
         self._agents = np.array([agents[name] for _, names in rows for name in names], dtype=np.int64)
+        self._size = np.array([len(names) for _, names in rows], dtype=np.int64)
+        self._first_agent = np.cumsum(self._size) - self._size
+        orders = [task_orders(task) for task in plan.tasks]
+        self._games = self._size * np.array([len(one) for one in orders], dtype=np.int64)[self.task]
+        self._first_game = np.cumsum(self._games) - self._games
+        self._seats = np.array([task.seats for task in plan.tasks], dtype=np.int64)[self.task]
+        self._orders = np.array([place for one in orders for order in one for place in order], dtype=np.int64)
+        lengths = np.array([len(one) * len(one[0]) for one in orders], dtype=np.int64)
+        self._first_order = (np.cumsum(lengths) - lengths)[self.task]
 
     def places(self, matches: Array) -> tuple[Array, Array, Array] | None:
         """Return the order of matches in the schedule, and the meeting and the row of each in that order.
@@ -404,12 +411,13 @@ class _Calendar:
         Args:
             game: game of each match within its meeting.
         """
-        if (results.seats != np.where(self._alone[row], 1, self._games[row])).any():
+        if (results.seats != self._seats[row]).any():
             return False
         match = results.match_of_seat
-        place = np.arange(len(match)) - results.first_seat[match] + game[match]
-        first, games = self._first_game[row[match]], self._games[row[match]]
-        return bool((results.agent == self._agents[first + place % games]).all())
+        seat, row = np.arange(len(match)) - results.first_seat[match], row[match]
+        order, turn = np.divmod(game[match], self._size[row])
+        place = self._orders[self._first_order[row] + order * self._seats[row] + seat] + turn
+        return bool((results.agent == self._agents[self._first_agent[row] + place % self._size[row]]).all())
 
 
 def _scores_follow(plan: TournamentPlan, results: ResultColumns) -> bool:

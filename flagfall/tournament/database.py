@@ -25,7 +25,7 @@ import attrs
 import msgspec
 
 from flagfall.errors import UsageError
-from flagfall.texts import one_line
+from flagfall.texts import counted, one_line
 from flagfall.tournament.records import MatchRecord
 
 # The table `noted` of the database has a row for each name of each seat whose agent noted numbers.
@@ -59,6 +59,58 @@ def noted_sums(records: Iterable[MatchRecord]) -> tuple[NotedSum, ...]:
                 total, matches = sums.get((seat.agent, name), (0.0, 0))
                 sums[seat.agent, name] = total + number, matches + 1
     return tuple(NotedSum(agent, name, *sums[agent, name]) for agent, name in sorted(sums))
+
+
+_DISQUALIFIED: Final = """
+    SELECT agent, fell, count(*), min(matches.id), detail
+    FROM seats JOIN matches ON matches.number = seats.match
+    WHERE status = 'played' AND fell IS NOT NULL GROUP BY agent, fell ORDER BY agent, fell
+"""
+"""SQLite takes `detail` from the row with the `min`."""
+
+
+@attrs.frozen
+class Disqualified:
+    """Matches in which an agent was disqualified for one reason.
+
+    Attributes:
+        matches: number of these matches.
+        match: id of one of them, the first in alphabetical order.
+        detail: see `SeatRecord`; of that match.
+    """
+
+    agent: str
+    reason: str
+    matches: int
+    match: str
+    detail: str
+
+    def remark(self) -> str:
+        """Return a line of bounded length for readers of the standings."""
+        count = counted(self.matches, "match", "matches")
+        return one_line(
+            f"{self.agent} was disqualified in {count}: {self.reason}; in {self.match}: {self.detail}"
+        )
+
+
+def disqualified_in(records: Iterable[MatchRecord]) -> tuple[Disqualified, ...]:
+    """Return the disqualifications of all agents, ordered by agent and reason."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for record in records:
+        for seat in record.seats:
+            if seat.fell is not None:
+                found.setdefault((seat.agent, seat.fell), []).append((record.id, seat.detail))
+    return tuple(Disqualified(*key, len(found[key]), *min(found[key])) for key in sorted(found))
+
+
+def stored_disqualified(database: sqlite3.Connection) -> tuple[Disqualified, ...]:
+    """Return the disqualifications in the stored matches that count, ordered by agent and reason.
+
+    Raises:
+        msgspec.ValidationError: a row has values of other types.
+    """
+    rows = database.execute(_DISQUALIFIED).fetchall()
+    return tuple(Disqualified(*row) for row in msgspec.convert(rows, list[tuple[str, str, int, str, str]]))
 
 
 def put_noted(database: sqlite3.Connection, numbered: Iterable[tuple[int, MatchRecord]]) -> None:
@@ -136,6 +188,9 @@ MIGRATIONS: Final = (
         match INTEGER NOT NULL, seat INTEGER NOT NULL, name TEXT NOT NULL, total REAL NOT NULL,
         PRIMARY KEY (match, seat, name)
     ) WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE seats ADD COLUMN detail TEXT NOT NULL DEFAULT '';
     """,
 )
 """Statements that migrate a database from version n - 1 to version n, its `user_version`."""

@@ -10,6 +10,7 @@ import attrs
 
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.configfile.converter import Problems
+from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.tasks.building import TaskSetup
@@ -35,6 +36,21 @@ DEFAULT_SCORING: Final = "ratings"
 
 FORMULA_ONE: Final = "formula-one"
 """By points for places on each task."""
+
+Seatings: TypeAlias = Literal["cyclic", "balanced", "all"]
+"""Orders in which the agents of a meeting take the seats of a game; see
+`flagfall.tournament.formats.pairing.seat_orders`."""
+
+MAX_ALL_SEATS: Final = 6
+"""Most seats of a game that a meeting plays in all orders: 720 matches."""
+
+
+def _check_seatings(task: PlannedTask, _field: object, seatings: Seatings) -> None:
+    if seatings == "all" and task.seats > MAX_ALL_SEATS:
+        raise UsageError(
+            f"{task.name} seats {task.seats} agents, whom a meeting cannot play in all orders (most:"
+            f' {MAX_ALL_SEATS} seats): write seatings = "balanced"'
+        )
 
 
 class Format(Protocol):
@@ -105,6 +121,10 @@ class PlannedTask:
         last: number of task instances, from the end of a match, that count as solved or not; `None`: all. Of
             a track validation counts, and training does not.
         seed: root seed of its matches in place of the plan's; `None` for the plan's.
+        seatings: orders of the agents in which a meeting plays a game; for two seats all are the same.
+
+    Raises:
+        UsageError: too many seats for `all` orders.
     """
 
     name: str
@@ -118,6 +138,15 @@ class PlannedTask:
     score: Literal["result", "reward"] = "result"
     last: int | None = None
     seed: int | None = attrs.field(default=None, metadata=OMIT_DEFAULT)
+    seatings: Seatings = attrs.field(default="cyclic", metadata=OMIT_DEFAULT, validator=_check_seatings)
+
+
+EloModel: TypeAlias = Literal["logistic", "normalized"]
+"""Scale of the hypotheses of a sequential test: Elo, or Elo for standard deviations of a game."""
+
+
+MAX_ELO: Final = 4000
+"""Largest Elo difference of a hypothesis: the weaker agent wins one game in ten thousand million."""
 
 
 @attrs.frozen(kw_only=True)
@@ -130,6 +159,7 @@ class SprtRule:
         elo1: Elo difference under the hypothesis H1, above `elo0`.
         alpha: probability of accepting H1 if H0 is true.
         beta: probability of accepting H0 if H1 is true.
+        model: scale of `elo0` and `elo1`; see `flagfall.tournament.stats.duels`.
     """
 
     agents: tuple[str, str]
@@ -137,6 +167,7 @@ class SprtRule:
     elo1: float = 10.0
     alpha: float = 0.05
     beta: float = 0.05
+    model: EloModel = attrs.field(default="logistic", metadata=OMIT_DEFAULT)
 
 
 @attrs.frozen(kw_only=True)

@@ -125,6 +125,7 @@ class SeatRecord:
         score: see `seat_scores`.
         fell: reason of the disqualification; `None` for a seat that was not disqualified, or only when all
             turns of the match were over (`flagfall.kernel.outcomes.SeatReport.lost_by`).
+        detail: details of the disqualification in one line, such as an error; empty without any.
         turns: turns that were judged.
         illegal: turns answered with an action outside the action space.
         absent: turns played for the seat after its disqualification.
@@ -143,6 +144,7 @@ class SeatRecord:
     score: float
     reward: float = 0.0
     fell: str | None = None
+    detail: str = ""
     turns: int = 0
     late: int = 0
     illegal: int = 0

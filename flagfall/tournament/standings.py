@@ -1,11 +1,10 @@
 """Standings of a tournament: ranks with their uncertainty, and use of time. Pure, from records.
 
 *Score*: of the games at a task, the share of the other agents that an agent beat, 0.5 if it equals all of
-them; games of one meeting count together, tasks count alike. *Elo* comes from duels, see
-`flagfall.tournament.stats.elo`; *skill* from games for more than two seats, see
-`flagfall.tournament.stats.elo`. An agent is ranked by its Elo or the rating that the plan names, or by its
-score if it has none; in a Swiss tournament by points, in a knockout by the rounds that it survived, and under
-Formula One scoring by points for its place on each task.
+them; games of one meeting count together, tasks count alike. *Elo* comes from duels, and *skill* in the same
+way from games for more than two seats; see `flagfall.tournament.stats.elo`. An agent is ranked by its Elo or
+the rating that the plan names, or by its score if it has none; in a Swiss tournament by points, in a knockout
+by the rounds that it survived, and under Formula One scoring by points for its place on each task.
 """
 
 from __future__ import annotations
@@ -21,16 +20,18 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.tournament.columns import ResultColumns, columns_of
-from flagfall.tournament.database import NotedSum, noted_sums
+from flagfall.tournament.database import Disqualified, NotedSum, disqualified_in, noted_sums
 from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import MATCH_FIELDS, SEAT_FIELDS, MatchRecord, Records
 from flagfall.tournament.scoring import rank_key, rank_totals
 from flagfall.tournament.stats.duels import SprtState
-from flagfall.tournament.stats.intervals import RESAMPLES
 from flagfall.tournament.store import Store
-from flagfall.tournament.tables import COLUMNS, PARTS, AgentRow, AgentTable, RankKeys, drawn_column
+from flagfall.tournament.tables import COLUMNS, AgentRow, AgentTable, RankKeys, drawn_column
 from flagfall.tournament.task_tables import TaskRow, task_rows, task_totals
+
+_MAX_REMARKS: Final = 20
+"""Most remarks on disqualifications; `Standings.disqualified` has all."""
 
 
 @attrs.frozen(kw_only=True)
@@ -41,6 +42,7 @@ class Standings:
         timeless: the same without matches in which an agent was disqualified by the clock; empty if there are
             none.
         over: no match is left to play.
+        disqualified: for what agents were disqualified, and how often.
         drawn: key of the column whose intervals pages draw; no part of `as_data`.
     """
 
@@ -50,6 +52,7 @@ class Standings:
     sprt: SprtState | None
     over: bool
     noted: tuple[NotedSum, ...]
+    disqualified: tuple[Disqualified, ...]
     notes: tuple[str, ...]
     drawn: str
 
@@ -73,6 +76,7 @@ class StoredResults:
         sprt: state of the sequential test; `None` if the plan has none.
         over: no match is left to play.
         noted: sums of the numbers that agents noted on their turns.
+        disqualified: for what agents were disqualified, and how often.
     """
 
     columns: ResultColumns
@@ -81,8 +85,9 @@ class StoredResults:
     sprt: SprtState | None
     over: bool
     noted: tuple[NotedSum, ...]
+    disqualified: tuple[Disqualified, ...]
 
-    def standings(self, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+    def standings(self, plan: TournamentPlan) -> Standings:
         """Return the standings."""
         results, points = self.columns, self.points
         keys: RankKeys = {agent: (own, buchholz or 0.0) for agent, (own, buchholz) in points.items()}
@@ -90,17 +95,19 @@ class StoredResults:
             names = [agent.name for agent in plan.agents]
             keys = rank_key(names, rank_totals(plan, task_totals(plan, results)))
             points = {agent: (float(key[0]), None) for agent, key in keys.items()}
-        table = AgentTable(plan, results, resamples, points)
+        table = AgentTable(plan, results, points)
         timeless = results.without_time_losses()
         rows = table.rows(keys)
+        why = [one.remark() for one in self.disqualified if one.detail][:_MAX_REMARKS]
         return Standings(
             rows=rows,
-            timeless=() if timeless is results else AgentTable(plan, timeless, resamples).rows({}),
-            tasks=tuple(task_rows(plan, results, resamples)),
+            timeless=() if timeless is results else AgentTable(plan, timeless).rows({}),
+            tasks=tuple(task_rows(plan, results)),
             sprt=self.sprt,
             over=self.over,
             noted=self.noted,
-            notes=table.remarks,
+            disqualified=self.disqualified,
+            notes=(*table.remarks, *why),
             drawn=drawn_column(plan.scoring, rows).key,
         )
 
@@ -114,17 +121,17 @@ def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:
         sprt=order.sprt(records),
         over=order.over(records),
         noted=noted_sums(records.values()),
+        disqualified=disqualified_in(records.values()),
     )
 
 
-def compute_standings(plan: TournamentPlan, records: Records, *, resamples: int = RESAMPLES) -> Standings:
+def compute_standings(plan: TournamentPlan, records: Records) -> Standings:
     """Return the standings of a tournament.
 
     Args:
         records: the records of the matches that count.
-        resamples: resamples for the intervals of scores; 0 computes none, for speed.
     """
-    return _results_of(plan, records).standings(plan, resamples=resamples)
+    return _results_of(plan, records).standings(plan)
 
 
 def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
@@ -137,12 +144,20 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     if columns is None:
         return _results_of(plan, store.played(plan))
     over = len(columns) >= most_matches(plan)
-    return StoredResults(columns=columns, records=None, points={}, sprt=None, over=over, noted=store.noted())
+    return StoredResults(
+        columns=columns,
+        records=None,
+        points={},
+        sprt=None,
+        over=over,
+        noted=store.noted(),
+        disqualified=store.disqualified(),
+    )
 
 
-def stored_standings(store: Store, plan: TournamentPlan, *, resamples: int = RESAMPLES) -> Standings:
+def stored_standings(store: Store, plan: TournamentPlan) -> Standings:
     """Return the standings of a stored tournament; see `stored_results`."""
-    return stored_results(store, plan).standings(plan, resamples=resamples)
+    return stored_results(store, plan).standings(plan)
 
 
 ExportRow: TypeAlias = dict[str, Any]
@@ -160,12 +175,11 @@ def agent_rows(standings: Standings) -> list[ExportRow]:
 def _flat(row: AgentRow) -> ExportRow:
     flat: ExportRow = {"place": row.place, "agent": row.agent}
     for name, value in row.values.items():
-        parts = PARTS.get(COLUMNS[name].form, ())
-        for part in parts:
-            column = name if part == "value" else f"{name}_{part}"
-            flat[column] = None if value is None else getattr(value, part)
-        if not parts:
+        if COLUMNS[name].form != "interval":
             flat[name] = value
+            continue
+        for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+            flat[column] = None if value is None else getattr(value, part)
     return flat
 
 

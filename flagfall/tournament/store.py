@@ -31,11 +31,13 @@ from flagfall.tournament.columns import ResultColumns
 from flagfall.tournament.database import (
     DAMAGES,
     DamagedStore,
+    Disqualified,
     NotedSum,
     OpenedToRead,
     open_to_write,
     put_noted,
     read_noted,
+    stored_disqualified,
     stored_sums,
 )
 from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK_FILE, PLAN, RUNNING, replace_file
@@ -276,6 +278,14 @@ class Store:
                 return stored_sums(self._database)
         except msgspec.ValidationError as error:
             raise DamagedStore(self._path, f"table noted: {error!s:.{_PRINTED}}") from error
+
+    def disqualified(self) -> tuple[Disqualified, ...]:
+        """Return for what agents were disqualified in the matches that count."""
+        try:
+            with self._reading():
+                return stored_disqualified(self._database)
+        except msgspec.ValidationError as error:
+            raise DamagedStore(self._path, f"table seats: {error!s:.{_PRINTED}}") from error
 
     def _seat(self, match: int, values: Sequence[Any], noted: Mapping[Any, Any] | None) -> SeatRecord:
         fields = dict(zip(SEAT_FIELDS, values, strict=True))

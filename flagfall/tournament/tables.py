@@ -15,26 +15,19 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError, suggest
-from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultColumns
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import TimeHistogram
 from flagfall.tournament.scoring import ranked
-from flagfall.tournament.stats.duels import Duels, duels_of, game_tables, meeting_points
-from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
-from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound, wilson
-
-_PAIR: Final = 2
+from flagfall.tournament.stats.differences import find_cycles
+from flagfall.tournament.stats.duels import Duels, duels_of, meeting_points, pairs_of_games
+from flagfall.tournament.stats.elo import Ratings, rate_duels
+from flagfall.tournament.stats.intervals import Interval, bounded_mean
 
 RankKeys: TypeAlias = Mapping[str, tuple[float, ...]]
 """By agent: numbers that rank it before its rating does, the most important first; larger is better."""
 
 _NO_POINTS: Final[Points] = MappingProxyType({})
-
-PARTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
-    {"interval": ("value", "low", "high"), "spread": ("mu", "sigma")}
-)
-"""Forms of columns whose values have several parts, which are columns of exports."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -45,9 +38,9 @@ class Column:
         key: its name in JSON and exports; `AgentRow` has an attribute of this name.
         values: returns a value for each agent of `AgentTable.agents`, `None` where it has none. Raises
             `ImportError` where `needs` is not installed.
-        form: of its values: `interval` is an `Interval`, `spread` a `Skill`, `number` and `count` are plain
-            numbers, `duration` is in ns.
-        decimals: digits after the point of an interval or a spread.
+        form: of its values: `interval` is an `Interval`, `number` and `count` are plain numbers, `duration`
+            is in ns.
+        decimals: digits after the point of an interval.
         note: explanation for readers of pages.
         label: heading on pages; by default `heading` with a capital letter.
         best: whether the highest or the lowest value ranks first; `None` if it is not a rating. A plan ranks
@@ -62,7 +55,7 @@ class Column:
     key: str
     heading: str
     values: Callable[[AgentTable], Sequence[Any] | Array]
-    form: Literal["interval", "spread", "number", "count", "duration"] = "count"
+    form: Literal["interval", "number", "count", "duration"] = "count"
     decimals: int = 0
     note: str = ""
     label: str = attrs.field()
@@ -121,14 +114,12 @@ class AgentTable:
         self,
         plan: TournamentPlan,
         results: ResultColumns,
-        resamples: int,
         points: Points = _NO_POINTS,
     ) -> None:
         self.plan = plan
         self.results = results
         self.points = points
         self.agents: tuple[str, ...] = results.agents
-        self._resamples = resamples
 
     @cached_property
     def seats(self) -> Groups:
@@ -149,6 +140,16 @@ class AgentTable:
     def elo(self) -> Ratings:
         """Elo of all agents."""
         return rate_duels(self.agents, self.duels, self.plan.anchor)
+
+    @cached_property
+    def pairs(self) -> Duels:
+        """All pairs of games for more than two seats, in the order of the schedule."""
+        return pairs_of_games(self.results)
+
+    @cached_property
+    def skill(self) -> Ratings:
+        """Ratings of all agents from games for more than two seats."""
+        return rate_duels(self.agents, self.pairs, self.plan.anchor)
 
     @cached_property
     def disqualifications(self) -> Array:
@@ -173,14 +174,12 @@ class AgentTable:
         """
         return self.seats.sums(self.results.seat_counters[counter])
 
+    @cached_property
     def scores(self) -> Sequence[Interval | None]:
-        """Return the score of each agent; see the head of `flagfall.tournament.standings`."""
-        points, normal_from = _points_by_task(self.plan, self.results)
+        """Score of each agent; see the head of `flagfall.tournament.standings`."""
+        points = _points_by_task(self.plan, self.results)
         return [
-            _score(
-                points.get(me), derive_seed(self.plan.seed, "bootstrap", name), self._resamples, normal_from
-            )
-            for me, name in enumerate(self.agents)
+            bounded_mean(points[me]).interval() if me in points else None for me in range(len(self.agents))
         ]
 
     @cached_property
@@ -234,7 +233,7 @@ def _rating_key(row: AgentRow, order: Sequence[Column]) -> tuple[float, ...]:
     """Return a sort key of a row by the first rating that it has, smaller is better."""
     for number, column in enumerate(order):
         if (value := row.values[column.key]) is not None:
-            estimate = getattr(value, PARTS[column.form][0]) if column.form in PARTS else value
+            estimate = value.value if column.form == "interval" else value
             return (number, estimate if column.best == "low" else -estimate)
     return (len(order), 0.0)
 
@@ -288,23 +287,36 @@ def add_column(column: Column) -> None:
     COLUMNS[column.key] = column
 
 
-def _elo_remarks(table: AgentTable) -> Iterator[str]:
-    elo = table.elo
-    for group in elo.groups[1:]:
-        yield (
-            f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
-            " Elo only within this group"
-        )
-    if elo.with_prior:
-        order = [agent.name for agent in table.plan.agents if agent.name in elo.with_prior]
-        names = ", ".join(sorted(order, key=lambda name: -elo.elo[name].value))
-        yield f"{names}: an agent is undefeated or has never scored, so Elo is based on a weak prior"
+def _rating(
+    key: str, heading: str, rated: Callable[[AgentTable], tuple[Duels, Ratings]], **options: Any
+) -> Column:
+    """Return the column of ratings by duels, with remarks on what they cannot say."""
 
+    def values(table: AgentTable) -> Sequence[Any]:
+        return [rated(table)[1].elo.get(name) for name in table.agents]
 
-def _skills(table: AgentTable) -> Sequence[Any]:
-    is_rated = bool((table.results.seats > _PAIR).any())
-    skills = rate_skills(game_tables(table.results)) if is_rated else {}
-    return [skills.get(name) for name in table.agents]
+    def remarks(table: AgentTable) -> Iterator[str]:
+        duels, found = rated(table)
+        for group in found.groups[1:]:
+            yield (
+                f"{', '.join(group)}: no chain of duels connects them to the other agents, so compare"
+                f" {heading} only within this group"
+            )
+        if found.unbounded:
+            order = [agent.name for agent in table.plan.agents if agent.name in found.unbounded]
+            names = ", ".join(sorted(order, key=lambda name: -found.elo[name].value))
+            why = "won or lost everything against rated agents"
+            yield f"{names}: {why}, so the {heading} is bounded on one side only"
+        if (cycles := find_cycles(table.agents, duels, found)) is not None:
+            who = " beats ".join((*cycles.strongest, cycles.strongest[0])) if cycles.strongest else ""
+            yield (
+                f"{100 * cycles.share:.0f} % of the differences between agents are cyclic"
+                f"{f' ({who})' if who else ''}, which {heading} cannot show"
+            )
+
+    return Column(
+        key=key, heading=heading, values=values, form="interval", best="high", remarks=remarks, **options
+    )
 
 
 def _counter(key: str, heading: str, **options: Any) -> Column:
@@ -357,32 +369,25 @@ _ROWS: Final = (
     Column(
         key="score",
         heading="score",
-        values=AgentTable.scores,
+        values=lambda table: table.scores,
         form="interval",
         decimals=2,
         note="Share of the others that it beat",
         best="high",
         spare=None,
     ),
-    Column(
-        key="elo",
-        heading="Elo",
-        values=lambda table: [table.elo.elo.get(name) for name in table.agents],
-        form="interval",
+    _rating(
+        "elo",
+        "Elo",
+        lambda table: (table.duels, table.elo),
         note="From duels, by the model of Bradley and Terry",
-        best="high",
-        remarks=_elo_remarks,
         spare=None,
     ),
-    Column(
-        key="skill",
-        heading="skill",
-        values=_skills,
-        form="spread",
-        decimals=1,
-        note="From games for more than two seats, by openskill; it starts at 25",
-        best="high",
-        needs="flagfall[ratings]",
+    _rating(
+        "skill",
+        "skill",
+        lambda table: (table.pairs, table.skill),
+        note="From games for more than two seats, by the model of Plackett and Luce; on the scale of Elo",
         spare=12,
     ),
     _counter("turns", "turns", shown="files"),
@@ -429,31 +434,12 @@ COLUMNS: Final[dict[str, Column]] = {row.key: row for row in _ROWS}
 """All columns by key, in the order of exports."""
 
 
-def _score(
-    groups: Sequence[Array] | None, seed: int, resamples: int, normal_from: int | None
-) -> Interval | None:
-    if not groups:
-        return None
-    drawn = bootstrap_mean(groups, seed, resamples, normal_from=normal_from)
-    # Without variation so far the bootstrap has no width, although later results may differ.
-    if drawn.low is not None and drawn.low == drawn.high:
-        drawn = wilson(drawn.value, sum(map(len, groups)))
-    if drawn.low is None or drawn.high is None:
-        return drawn
-    return attrs.evolve(drawn, low=max(0.0, drawn.low), high=min(1.0, drawn.high))
-
-
-def _points_by_task(
-    plan: TournamentPlan, results: ResultColumns
-) -> tuple[Mapping[int, Sequence[Array]], int | None]:
-    """Return by agent its points of each meeting on each task, and `normal_from` of `bootstrap_mean`.
-
-    The tasks are in the order in which the agent played them first.
-    """
+def _points_by_task(plan: TournamentPlan, results: ResultColumns) -> Mapping[int, Sequence[Array]]:
+    """Return by agent its points of each meeting on each task, in the order in which it played them first."""
     points = meeting_points(results)
     groups = Groups(points.agent * len(plan.tasks) + points.task, len(results.agents) * len(plan.tasks))
     values = [points.points[rows] for rows in groups.rows()]
     found: dict[int, list[Array]] = {}
     for group in np.argsort(groups.firsts(), kind="stable"):
         found.setdefault(int(groups.keys[group]) // len(plan.tasks), []).append(values[group])
-    return found, normal_bound(len(points.points))
+    return found

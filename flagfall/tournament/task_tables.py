@@ -7,14 +7,13 @@ from collections.abc import Iterable
 import attrs
 import numpy as np
 
-from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Groups, ResultColumns, columns_of
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import Records
 from flagfall.tournament.scoring import TaskRanking, TaskTotals, rank_totals
 from flagfall.tournament.stats.duels import mean_by_meeting
-from flagfall.tournament.stats.intervals import Interval, bootstrap_mean, normal_bound
+from flagfall.tournament.stats.intervals import Interval, bounded_mean, unbounded_mean
 
 
 @attrs.frozen(kw_only=True)
@@ -71,7 +70,7 @@ def rank_tasks(plan: TournamentPlan, records: Records) -> tuple[TaskRanking, ...
     return rank_totals(plan, task_totals(plan, columns_of(plan, schedule(plan).played(records))))
 
 
-def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> Iterable[TaskRow]:
+def task_rows(plan: TournamentPlan, results: ResultColumns) -> Iterable[TaskRow]:
     """Yield the rows, in the order of the plan."""
     size = len(results.agents)
     seats, match = _by_task_and_agent(plan, results), results.match_of_seat
@@ -90,12 +89,12 @@ def task_rows(plan: TournamentPlan, results: ResultColumns, resamples: int) -> I
             matches = int(seats.counts[key])
             if not matches:
                 continue
-            seed = derive_seed(plan.seed, "bootstrap", name, task.name)
+            mean_of = bounded_mean if task.seats > 1 or task.score == "result" else unbounded_mean
             yield TaskRow(
                 task=task.name,
                 agent=name,
                 matches=matches,
-                score=bootstrap_mean([values[key]], seed, resamples, normal_from=normal_bound(len(means))),
+                score=mean_of([values[key]]).interval(),
                 reward=float(reward[key]) / matches,
                 solved=int(solved[key]) if task.seats == 1 else 0,
                 tasks=int(tasks[key]),

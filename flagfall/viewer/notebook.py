@@ -136,9 +136,10 @@ def _drawing(interval: Interval | None, low: float, high: float) -> str:
 
     middle = _HEIGHT / 2
     span = ""
-    if interval.low is not None and interval.high is not None:
+    if not interval.lack:
+        first, last = (low if interval.low is None else interval.low), interval.high
         span = (
-            f'<line x1="{x(interval.low)}" x2="{x(interval.high)}" y1="{middle}" y2="{middle}"'
+            f'<line x1="{x(first)}" x2="{x(high if last is None else last)}" y1="{middle}" y2="{middle}"'
             f' stroke="{_BLUE}" stroke-width="4" stroke-opacity="0.45" stroke-linecap="round"/>'
         )
     return (
@@ -153,14 +154,9 @@ def _cell(column: Column, value: Any) -> str:
     if column.form == "duration":
         return _duration(value)
     places = column.decimals
-    if column.form == "spread":
-        return f"{value.mu:z,.{places}f} ± {value.sigma:,.{places}f}"
     if column.form != "interval":
         return _number(value)
-    text = f"{value.value:z,.{places}f}"
-    if value.low is None or value.high is None:
-        return text
-    return f"{text} [{value.low:z,.{places}f}, {value.high:z,.{places}f}]"
+    return escape(value.text(f"z,.{places}f"))
 
 
 def _text(text: str, most: int = MAX_NAME_CHARS) -> str:

@@ -11,14 +11,16 @@ import attrs
 from msgspec.structs import asdict
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchStarted, SeatReady, TaskStarted, TurnPlayed
-from flagfall.recording.journal.format import encode
+from flagfall.events import Event, MatchStarted
+from flagfall.kernel.channels.arrays import list_encoder
 from flagfall.recording.journal.reader import Batch, JournalError, read_batches
-from flagfall.recording.turn_limits import LimitsOfTurns
+from flagfall.recording.turn_columns import Turns, arrow_column, forms_of, iter_turns, table_cells
 from flagfall.tournament.folder import JOURNALS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from flagfall.recording.turn_values import Cells
 
 MAX_NAME_CHARS: Final = 200
 """Names of matches, tasks and agents are cut to this length."""
@@ -27,6 +29,8 @@ MAX_TEXT_CHARS: Final = 2_000
 """Values and messages in a timeline are cut to this length; viewers show less of them."""
 
 _ENDINGS: Final = (".jsonl", ".jsonl.zst")
+
+_encode: Final = list_encoder().encode
 
 
 @attrs.frozen
@@ -113,20 +117,18 @@ def shorten(text: str, max_chars: int) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a recorded value as JSON, as it stands in the journal."""
-    return encode(value).decode()
+    """Return a recorded value as JSON, with arrays as lists."""
+    return _encode(value).decode()
 
 
 GROUP_ROWS: Final = 65_536
 """Rows of a row group: enough for columns to compress well."""
 
-GROUP_CHARS: Final = 16 * 1024 * 1024
-"""Text of a row group beyond which it is written: observations may have 64 MiB each."""
+GROUP_BYTES: Final = 64 * 1024 * 1024
+"""Size of a row group beyond which it is written: observations may have megabytes each."""
 
 MAX_METADATA_BYTES: Final = 4 * 1024 * 1024
 """Headers kept in the metadata of the schema, which readers load whole."""
-
-_MAX_WHOLE: Final = 2**63 - 1
 
 
 def _pyarrow() -> Any:
@@ -138,114 +140,68 @@ def _pyarrow() -> Any:
     return pa, parquet
 
 
-_COLUMNS: Final = (
-    *("match", "task_index", "task", "turn", "seat", "agent", "at_ns", "spent_ns", "credit_ns", "verdict"),
-    *("soft_limit_ns", "hard_limit_ns", "bank_ns", "reward", "observation", "action"),
-    *("observation_number", "action_number", "refused", "answers", "note"),
-)
-_NAMES: Final = ("match", "task", "agent", "verdict")
-_TEXTS: Final = ("observation", "action", "refused", "note")
+def _blocks(source: Source, report: Callable[[str], None]) -> Iterator[Turns]:
+    """Yield the turns of a journal that can be read; report what is wrong with it."""
+    try:
+        yield from iter_turns(source.path, GROUP_ROWS)
+    except JournalError as error:
+        report(str(error))
 
 
-def _schema(pa: Any) -> Any:
-    """Return the types of the columns: whole numbers but for names, which repeat, texts and the reward."""
-    types = dict.fromkeys(_COLUMNS, pa.int64())
-    types |= dict.fromkeys(_NAMES, pa.dictionary(pa.int32(), pa.string()))
-    types |= dict.fromkeys(_TEXTS, pa.string())
-    return pa.schema(types | {"reward": pa.float64()})
+class _RowGroups:
+    """Collects tables of one form, and writes them as row groups."""
 
+    def __init__(self, file: BinaryIO, metadata: dict[str, str]) -> None:
+        self._pa, self._parquet = _pyarrow()
+        self._file = file
+        self._metadata = metadata
+        self._writer: Any = None
+        self._tables: list[Any] = []
+        self._rows = self._bytes = 0
 
-class _Rows:
-    """Columns of the row group that is being filled, which `write` gets in the order of the schema."""
+    def add(self, match: str, columns: Iterable[Cells], rows: int) -> None:
+        """Add turns of a match."""
+        pa = self._pa
+        matches = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), [match])
+        table = pa.table({"match": matches, **{of.name: arrow_column(pa, of) for of in columns}})
+        self._tables.append(table)
+        self._rows += rows
+        self._bytes += table.nbytes
+        if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+            self._flush()
 
-    def __init__(self, columns: int, write: Callable[[list[list[Any]]], None]) -> None:
-        self._columns: list[list[Any]] = [[] for _ in range(columns)]
-        self._write = write
-        self._chars = 0
+    def close(self) -> None:
+        """Write what is left, and end the file."""
+        if self._tables:
+            self._flush()
+        if self._writer is not None:  # a journal was there, and is no more
+            self._writer.close()
 
-    def add(self, row: tuple[Any, ...], chars: int) -> None:
-        """Add a row with texts of this length."""
-        for column, value in zip(self._columns, row, strict=True):
-            column.append(value)
-        self._chars += chars
-        if len(self._columns[0]) >= GROUP_ROWS or self._chars >= GROUP_CHARS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the rows so far, if there are any."""
-        if self._columns[0]:
-            self._write(self._columns)
-            self._columns = [[] for _ in self._columns]
-            self._chars = 0
-
-
-class _MatchRows:
-    """Takes the events of one match, and adds its turns as rows."""
-
-    def __init__(self, source: Source, rows: _Rows) -> None:
-        self._match = source.match
-        self._agents = [shorten(name, MAX_NAME_CHARS) for name in source.header.agents]
-        self._limits = LimitsOfTurns(source.header)
-        self._rows = rows
-        self._task: tuple[int | None, str | None] = (None, None)
-
-    def take(self, event: Event) -> None:
-        """Take the next event."""
-        if isinstance(event, TurnPlayed):
-            self._turn(event)
-        elif isinstance(event, TaskStarted):
-            self._task = (event.index, shorten(event.task, MAX_NAME_CHARS))
-        elif isinstance(event, SeatReady):
-            self._limits.take_start(event)
-
-    def _turn(self, event: TurnPlayed) -> None:
-        limits = self._limits.take_turn(event)
-        seat = event.seat
-        observation, action = json_text(event.observation), json_text(event.action)
-        note = None if event.note is None else json_text(event.note)
-        row = (
-            self._match,
-            *self._task,
-            event.turn,
-            seat,
-            self._agents[seat] if 0 <= seat < len(self._agents) else None,
-            event.at_ns,
-            event.spent_ns,
-            event.credit_ns,
-            event.verdict,
-            *limits,
-            None if isinstance(event.reward, dict) else float(event.reward),
-            observation,
-            action,
-            _whole(event.observation),
-            _whole(event.action),
-            event.refused,
-            event.answers,
-            note,
-        )
-        self._rows.add(row, sum(len(text or "") for text in (observation, action, event.refused, note)))
-
-
-def _whole(value: Any) -> int | None:
-    """Return a value if it is a whole number of 64 bits."""
-    return value if type(value) is int and -_MAX_WHOLE <= value <= _MAX_WHOLE else None
+    def _flush(self) -> None:
+        table = self._pa.concat_tables(self._tables).unify_dictionaries()
+        table = table.replace_schema_metadata(self._metadata)
+        if self._writer is None:
+            self._writer = self._parquet.ParquetWriter(self._file, table.schema, compression="zstd")
+        self._writer.write_table(table, GROUP_ROWS)
+        self._tables, self._rows, self._bytes = [], 0, 0
 
 
 def write_parquet(sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None]) -> None:
-    """Write the turns of some matches as one table; a line about each journal that is damaged is reported."""
-    pa, parquet = _pyarrow()
-    schema = _schema(pa).with_metadata(_metadata(sources))
+    """Write the turns of some matches as one table; a line about each journal that is damaged is reported.
 
-    def write_group(columns: list[list[Any]]) -> None:
-        arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-        writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=GROUP_ROWS)
+    The journals are read twice: the type of a column holds the values of all matches.
 
-    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        rows = _Rows(len(schema), write_group)
-        for source in sources:
-            if problem := take_events(source, _MatchRows(source, rows).take):
-                report(problem)
-        rows.flush()
+    Raises:
+        UsageError: pyarrow is not installed, or a match goes on meanwhile with values of other kinds.
+    """
+    groups = _RowGroups(file, _metadata(sources))
+    forms = forms_of(turns for source in sources for turns in _blocks(source, report))
+    for source in sources:
+        for turns in _blocks(source, lambda _problem: None):
+            if any(not form.has(turns[name]) for name, form in forms.items()):
+                raise UsageError(f"{source.path} changed while it was read; export it again")
+            groups.add(source.match, table_cells(turns, forms), turns.rows)
+    groups.close()
 
 
 def _metadata(sources: Sequence[Source]) -> dict[str, str]:

@@ -295,18 +295,14 @@ async def test_a_text_that_cannot_be_said(server: Any, answer: Any):
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object ByteStream")
 @pytest.mark.parametrize("trouble", [slow, drips, tired, status(500), completes("no"), hangs_up])
 async def test_nothing_is_played_in_time_where_no_answer_comes(server: Any, trouble: Answer):
-    played = await choose(server(trouble), 1, CONTROL)
-    assert (played.actions(), played.verdicts(), played.disqualified) == ([1], ["on time"], [])
+    running = server(completes({"action": 3}), trouble)
+    played = await choose(running, 2, CONTROL)
+    assert (played.actions(), played.verdicts(), played.disqualified) == ([3, 1], ["on time"] * 2, [])
 
 
-async def test_nobody_is_there(server: Any):
-    running = server(tired)
-    unused = Endpoint.from_env(running.url, "", "")
-    played = await play_here(
-        Choice(1), LoopHost(LanguageModel("http://127.0.0.1:9/v1"), "model"), control=CONTROL
-    )
-    assert unused.model == ""
-    assert (played.actions(), played.verdicts(), played.disqualified) == ([1], ["on time"], [])
+async def test_an_endpoint_needs_no_name_of_a_model(server: Any):
+    running = server(completes({"action": 3}))
+    assert Endpoint.from_env(running.url, "", "").model == ""
 
 
 # It keeps its key.
@@ -320,8 +316,10 @@ async def test_an_endpoint_that_refuses_ends_it_and_nothing_shows_the_key(
     journal = tmp_path / "run.jsonl"
     host = agent(running)
     result = await play("micro4", host, steps=200, time_control=PATIENT, journal=journal)
-    assert result.seats[0].disqualified == "crashed"
-    assert "HTTP status 401" in result.seats[0].detail
+    assert result.seats[0].disqualified == result.seats[0].lost_by == "unavailable"
+    assert result.seats[0].detail == (
+        "no answer in 1 of 1 turn (refused): HTTP status 401 Unauthorized: the key *** is wrong"
+    )
     texts = [journal.read_text(), repr(result), repr(host._agent), repr(host._agent._endpoint), caplog.text]
     assert not any(SECRET in text for text in texts)
 
@@ -545,16 +543,19 @@ async def noted(endpoint: Any, control: str = CONTROL, **options: Any) -> Any:
         (status(200, b"no json"), "broken_answers"),
     ],
 )
-async def test_a_failing_endpoint_is_visible_and_by_option_the_end(server: Any, trouble: Answer, kind: str):
+async def test_a_failing_endpoint_is_visible_and_the_end_but_for_an_option(
+    server: Any, trouble: Answer, kind: str
+):
     control = CONTROL if kind == "timed_out" else "start=20s act=2s/10s"  # time for one answer at least
-    seat = await noted(server(trouble), control)
+    seat = await noted(server(trouble), control, on_failure="nil")
     assert seat.disqualified is None
     assert seat.stats.noted[kind] > 0
     assert seat.stats.noted["turns_without_answer"] == 1
     assert "answers" not in seat.stats.noted
-    seat = await noted(server(trouble), control, on_failure="end")
-    assert seat.disqualified == "crashed"
-    assert f"the endpoint of the language model fails ({kind.replace('_', ' ')})" in seat.detail
+    seat = await noted(server(trouble), control)
+    assert seat.disqualified == seat.lost_by == "unavailable"
+    assert seat.detail.startswith(f"no answer in 1 of 1 turn ({kind.replace('_', ' ')}): ")
+    assert seat.stats.noted[kind] > 0
 
 
 async def test_a_model_that_answers_badly_is_no_failure_of_the_endpoint(server: Any):
@@ -565,8 +566,111 @@ async def test_a_model_that_answers_badly_is_no_failure_of_the_endpoint(server: 
 
 async def test_an_endpoint_that_is_gone(port: int):
     gone = SimpleNamespace(url=f"http://127.0.0.1:{port}/v1")
-    assert (await noted(gone)).stats.noted["unreachable"] > 1
-    assert "cannot be reached" in (await noted(gone, on_failure="end")).detail
+    assert (await noted(gone, on_failure="nil")).stats.noted["unreachable"] > 1
+    seat = await noted(gone)
+    assert seat.detail == "no answer in 1 of 1 turn (unreachable): the endpoint cannot be reached"
+    assert seat.disqualified == "unavailable"
+
+
+async def after(answers: list[Answer], server: Any, steps: int, **options: Any) -> tuple[list[Any], Any]:
+    """Return the actions and the report of a match whose questions have these answers."""
+    played = await play_here(Choice(steps), model(server(*answers), **options), control=PATIENT)
+    assert played.result is not None
+    return played.actions(), played.result.seats[0]
+
+
+gone_model = status(404, b'{"error":{"message":"model gone"}}')
+
+
+async def test_turns_are_refused_and_counted_once_the_model_has_answered(server: Any):
+    answers = [completes({"action": 3}), gone_model, gone_model, completes({"action": 3}), gone_model]
+    actions, seat = await after(answers, server, 5)
+    assert (actions, seat.disqualified) == ([3, 1, 1, 3, 1], None)
+    assert (seat.stats.noted["refused"], seat.stats.noted["turns_without_answer"]) == (3, 3)
+    _, seat = await after(answers, server, 5, on_failure="end")
+    assert seat.detail == "no answer in 1 of 2 turns (refused): HTTP status 404 Not Found: model gone"
+    actions, seat = await after([gone_model], server, 3, on_failure="nil")
+    assert (actions, seat.disqualified, seat.stats.noted["refused"]) == ([1, 1, 1], None, 3)
+
+
+async def test_a_model_that_has_not_answered_yet_may_still_do_so(server: Any, monkeypatch: Any):
+    async def play_two(*answers: Answer) -> Any:
+        played = await play_here(Choice(2), agent(server(*answers)), control=CONTROL)
+        return played.result.seats[0]  # type: ignore[union-attr]
+
+    for answer in (completes({"action": 3}), completes("no")):
+        assert (await play_two(limited, answer)).disqualified is None
+    seat = await play_two(limited)
+    assert seat.detail.startswith("no answer in 2 of 2 turns (rate limited): HTTP status 429 ")
+    assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 2)
+    monkeypatch.setattr("flagfall.agents.samples.llm.endpoint.MAX_FAILED_TURNS", 1)
+    seat = await play_two(limited)
+    assert seat.detail.startswith("no answer in 1 of 1 turn (rate limited)")
+    assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 1)
+
+
+def limited(server: Server, _asked: Any) -> None:
+    server.give(429, b"slow down", Retry_After="100")  # longer than the turn
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "said"),
+    [
+        (401, b'{"error":{"message":"wrong key","code":"invalid_api_key"}}', "401 Unauthorized: wrong key"),
+        (404, b'{"error":"model not found"}', "404 Not Found: model not found"),
+        (404, b'{"detail":"Not Found"}', "404 Not Found: Not Found"),
+        (403, b'{"object":"error","message":"no"}', "403 Forbidden: no"),
+        (499, b'{"errors":[1,2]}', '499: {"errors":[1,2]}'),
+        (499, b"", "499"),
+        (403, b"<html>\n<h1>no</h1>\n", "403 Forbidden: <html>; <h1>no</h1>"),
+        (403, b"\x1b[31mred\x07\xff \xe2\x80\xae", "403 Forbidden: \\x1b[31mred\\x07\ufffd \\u202e"),
+        (403, json.dumps({"error": f"key {SECRET}\x1b"}).encode(), "403 Forbidden: key ***\\x1b"),
+        (403, json.dumps({"key": SECRET}).encode(), '403 Forbidden: {"key":"***"}'),
+        (403, b"[" * 10_000, f"403 Forbidden: {'[' * 150} ... {'[' * 150}"),
+        (403, b"x" * 16_381 + SECRET.encode() * 2, f"403 Forbidden: {'x' * 150} ... {'x' * 147}sk-"),
+        (403, b"x" * 16_378 + SECRET.encode() * 2, f"403 Forbidden: {'x' * 150} ... {'x' * 147}***"),
+    ],
+)
+async def test_what_an_endpoint_says_is_shown_in_one_bounded_line_without_the_key(
+    server: Any, tmp_path: Path, code: int, body: bytes, said: str
+):
+    journal = tmp_path / "run.jsonl"
+    result = await recorded(agent(server(status(code, body))), journal)
+    detail = result.seats[0].detail
+    assert detail == f"no answer in 1 of 1 turn (refused): HTTP status {said}"
+    (turn,) = [event for event in read_journal(journal) if isinstance(event, TurnPlayed)]
+    assert turn.note["problem"] == f"HTTP status {said}"
+    assert SECRET not in journal.read_text() + detail
+
+
+async def test_an_error_that_never_ends_is_judged_by_its_status(server: Any):
+    def drips_error(server: Server, _asked: Any) -> None:
+        server.send_response(401)
+        server.send_header("Content-Length", "1000000")
+        server.end_headers()
+        server.wfile.write(f"key {SECRET[:9]}".encode())
+        time.sleep(5)
+
+    def breaks_off(server: Server, _asked: Any) -> None:
+        server.send_response(401)
+        server.send_header("Content-Length", "1000000")
+        server.end_headers()
+        server.wfile.write(b"no")
+        server.close_connection = True
+
+    for answer, said in ((drips_error, "key ***"), (breaks_off, "no")):
+        seat = await noted(server(answer), PATIENT)
+        assert seat.detail == f"no answer in 1 of 1 turn (refused): HTTP status 401 Unauthorized: {said}"
+
+
+async def test_a_model_that_is_gone_at_the_end_of_its_process_has_lost(server: Any, monkeypatch: Any):
+    monkeypatch.setenv(URL, server(limited).url)
+    for host in ("task", "thread", "process"):
+        played = await play_here(Choice(1), host_agent("llm", host), control=CONTROL)
+        assert played.result is not None
+        (seat,) = played.result.seats
+        assert seat.lost_by == "unavailable"
+        assert seat.detail.startswith("no answer in 1 of 1 turn (rate limited)")
 
 
 async def test_the_pause_that_an_endpoint_asks_for_is_kept(server: Any):
@@ -589,7 +693,7 @@ async def test_the_pause_that_an_endpoint_asks_for_is_kept(server: Any):
         ("llm?max_tokens=0", "max_tokens=0: write a number from 1"),
         ("llm?memory=true", "memory=True: write a number from 0"),
         ("llm?format=xml", "write auto, schema, tools, json or text"),
-        ("llm?on_failure=stop", "write nil or end"),
+        ("llm?on_failure=stop", "write auto, nil or end"),
         ("llm?listen=0.5", "listen=0.5: write a number from 1"),
         ("llm?system=3", "system=3: write a text of at most"),
         ("llm?model=3", "model=3: write the name"),

@@ -39,6 +39,7 @@ COMMANDS = (
     "results out",
     "results out --json",
     "results out --matches",
+    "results out --compare random learner",
     "results out --format csv",
     "report out -o report.html --embed 2",
     "tournament plan.toml --output out --dry-run",

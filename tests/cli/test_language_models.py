@@ -119,31 +119,58 @@ def test_a_model_that_fails_is_in_the_table(
     serve(**attributes)
     journal = tmp_path / "run.jsonl"
     control = CONTROL if kind == "timed out" else PATIENT
-    ended = call(RUN, control, "-a", "llm?listen=12", "-o", journal)
-    found = sums(ended.out)
-    assert (ended.code, found["turns without answer"]) == (0, "2")
-    assert int(found[kind]) > 0
-    assert SECRET not in journal.read_text() + ended.out + ended.err
-    ended = call(RUN, control, "-a", "llm?listen=12&on_failure=end")
-    assert ended.code == 0
-    assert "disqualified: crashed" in ended.out
-    assert f"    the endpoint of the language model fails ({kind}):" in ended.out
-    assert "Traceback" not in ended.out
+    for option, code in (("nil", 0), ("auto", 1)):
+        ended = call(RUN, control, "-a", f"llm?listen=12&on_failure={option}", "-o", journal, "--overwrite")
+        found = sums(ended.out)
+        assert (ended.code, found["turns without answer"]) == (code, "2")
+        assert int(found[kind]) > 0
+        assert ("disqualified: unavailable" in ended.out) is bool(code)
+        assert (f"    no answer in 2 of 2 turns ({kind}): " in ended.out) is bool(code)
+        assert "Traceback" not in ended.out
+        assert SECRET not in journal.read_text() + ended.out + ended.err
 
 
 def test_an_endpoint_that_is_gone(call: Any, monkeypatch: pytest.MonkeyPatch, port: int) -> None:
     monkeypatch.setenv(URL, f"http://127.0.0.1:{port}/v1")
-    ended = call(RUN, CONTROL, "-a", "llm?listen=12")
+    ended = call(RUN, CONTROL, "-a", "llm?listen=12&on_failure=nil")
     assert int(sums(ended.out)["unreachable"]) > 1
-    ended = call(RUN, CONTROL, "-a", "llm?listen=12&on_failure=end", "--host", "process")
-    assert "fails (unreachable): the endpoint cannot be reached" in ended.out
+    ended = call(RUN, CONTROL, "-a", "llm?listen=12", "--host", "process")
+    assert ended.code == 1
+    assert "no answer in 2 of 2 turns (unreachable): the endpoint cannot be reached" in ended.out
 
 
 def test_a_wrong_key_ends_the_match(call: Any, serve: Any) -> None:
-    serve(status=401, text=SECRET)
+    serve(status=401, text=f'{{"error": {{"message": "no such key: {SECRET}"}}}}')
     ended = call(RUN, CONTROL, "-a", "llm?listen=12")
-    assert "fails (refused): HTTP status 401" in ended.out
+    assert ended.code == 1
+    assert "no answer in 1 of 1 turn (refused): HTTP status 401 Unauthorized: no such key: ***\n" in ended.out
     assert SECRET not in ended.out + ended.err
+
+
+@pytest.mark.parametrize("option", ["auto", "nil"])
+def test_standings_say_why_a_model_lost(call: Any, serve: Any, tmp_path: Path, option: str) -> None:
+    serve(status=401, text="no such key")
+    (tmp_path / "plan.toml").write_text(
+        'format = "benchmark"\ntime_control = "start=20s act=5s/20s"\nrepeats = 2\n'
+        f'[[agents]]\nname = "model"\nspec = "llm?listen=12&on_failure={option}"\n'
+        '[[agents]]\nspec = "silent"\n[[tasks]]\ntask = "micro12"\nsteps = 24\n'
+    )
+    ended = call("tournament plan.toml -o out --jobs 1 -q")
+    remark = (
+        "model was disqualified in 2 matches: unavailable; in {}: no answer in 1 of 1 turn (refused):"
+        " HTTP status 401 Unauthorized: no such key"
+    )
+    data = call("results out --json").data()
+    assert [(one["agent"], one["reason"], one["matches"]) for one in data["disqualified"]] == (
+        [("model", "unavailable", 2)] if option == "auto" else []
+    )
+    assert ended.code == (option == "auto")
+    for one in data["disqualified"]:
+        assert any(note.startswith(remark.format(one["match"])) for note in data["notes"])
+        assert f"Note: {remark.format(one['match'])}" in ended.out
+    rows = {row["agent"]: row for row in data["rows"]}
+    assert rows["model"]["crashes"] == (2 if option == "auto" else 0)
+    assert rows["silent"]["wins"] == (2 if option == "auto" else 0)
 
 
 def test_without_an_address_nothing_starts(

@@ -16,7 +16,6 @@ EXTRAS = (
     "h11",
     "httpx",
     "matplotlib",
-    "openskill",
     "pettingzoo",
     "pyarrow",
     "ray",

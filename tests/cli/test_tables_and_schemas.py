@@ -15,10 +15,8 @@ import jsonschema
 import pytest
 
 from flagfall.cli.console.output import number
-from flagfall.cli.tournaments.results import _interval
 from flagfall.tasks.configs.files import SHIPPED
 from flagfall.tournament.plan.parser import PLANS
-from flagfall.tournament.stats.intervals import Interval
 from tests.agents.terminal import open_terminal
 
 Call = Callable[..., Any]
@@ -74,7 +72,6 @@ def test_tables_in_pipes_are_narrow(
 
 def test_no_number_is_minus_zero() -> None:
     assert [number(value) for value in (-0.0, -0.0004, -1.5)] == ["0", "0.000", "-1.500"]
-    assert _interval(Interval(-0.3, -1.2, 0.2), 0) == "0 [-1, 0]"
 
 
 def contains(text: str, screen: str) -> bool:
@@ -94,6 +91,7 @@ TABLES = {
     f"gvgai contest windfall cinders --agent random --agent q-learning {TRACK}": ["place", "agent", "points"],
     "tournament cup.toml --dry-run": ["match", "task", "agents", "seed"],
     "results cup-results --matches": ["id", "status", "why", "agent", "score"],
+    "results cup-results --compare random repeating": ["task", "meetings", "difference", "random is better"],
     "ctl paused-results status": ["match", "task", "agents", "attempt", "time"],
 }
 """Columns that the tables of each command show at a terminal of 80 columns, by command."""

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from flagfall.tournament.plan.parser import PLANS
+from tests.tournament.random_results import PLANS as PLANS_OF_RESULTS
+from tests.tournament.random_results import results_of
+from tests.viewer.tournaments import HOSTILE, renamed, store
 
 Call = Callable[..., Any]
 
@@ -81,6 +84,79 @@ def test_the_numbers_that_agents_note_are_added_up_in_the_standings(call: Call, 
     assert line[1:] == ["answer", "tokens", "60", "20"]
     (noted,) = call("results cup-results --format json").data()["noted"]
     assert (noted["name"], noted["total"], noted["matches"]) == ("answer_tokens", 60.0, 3)
+
+
+BOTH_KINDS = PLAN.replace("= 3", "= 6") + '[[tasks]]\ntask = "pettingzoo:classic/tictactoe_v3"\n'
+
+
+def test_two_agents_are_compared(program: Call, folder: Path, call: Call) -> None:
+    pytest.importorskip("pettingzoo")
+    (folder / "both.toml").write_text(BOTH_KINDS)
+    assert call("tournament both.toml --quiet").code == 0
+    data = call("results both-results --compare learner random --json").data()
+    standings = call("results both-results --json").data()
+    rows = {row["agent"]: row for row in standings["rows"]}
+    duels = data["duels"]
+    assert data["agents"] == ["learner", "random"]
+    assert [duels[name] for name in ("won", "drawn", "lost")] == [
+        rows["learner"][name] for name in ("wins", "draws", "losses")
+    ]
+    assert duels["elo"]["value"] == pytest.approx(
+        rows["learner"]["elo"]["value"] - rows["random"]["elo"]["value"]
+    )
+    means = {(row["task"], row["agent"]): row["score"]["value"] for row in standings["tasks"]}
+    for name, task in data["tasks"].items():
+        assert task["meetings"] == 6
+        assert task["score"]["value"] == pytest.approx(means[name, "learner"] - means[name, "random"])
+    assert sum(duels["pairs"]) == 6  # of the game for two
+    assert data["whole"]["score"]["value"] == pytest.approx(
+        sum(task["score"]["value"] for task in data["tasks"].values()) / 2
+    )
+    shown = program("results both-results --compare learner random")
+    assert (shown.code, shown.err) == (0, "")
+    for text in (
+        "learner less random",
+        "all tasks",
+        f"Duels: {duels['won']} won, {duels['drawn']} drawn, {duels['lost']} lost",
+        f"3/2: {duels['pairs'][3]}, 2: {duels['pairs'][4]}",
+        "Elo difference: ",
+        "Normalized Elo: ",
+        "Likelihood of superiority: ",
+    ):
+        assert text in shown.out
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "results small-results --compare lerner random",
+            "--compare: unknown agent 'lerner'; nearest: learner",
+        ),
+        ("results small-results --compare random nobody", "unknown agent 'nobody'; known: random, learner"),
+        ("results small-results --compare random random", "--compare: 'random' is named twice"),
+        (
+            "results small-results --compare random learner --matches",
+            "leave --output, --format and --matches out",
+        ),
+        ("results small.toml --compare random learner", "are for the folder of a tournament"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_line(call: Call, played: Call, line: str, told: str) -> None:
+    played("small", PLAN)
+    ended = call(line)
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_names_of_a_sent_folder_cannot_reach_the_terminal(call: Call, folder: Path) -> None:
+    plan = renamed(PLANS_OF_RESULTS["round-robin"], {"a0": HOSTILE})
+    store(folder / "sent", plan, results_of(plan, 1, 1.0).values())
+    for agents in (("a1", "nobody"), ("a1", HOSTILE)):
+        ended = call("results sent --compare", *agents)
+        assert (ended.code == 0) is (HOSTILE in agents), ended.err
+        assert (ended.out + ended.err).replace("\n", "").isprintable()
 
 
 @pytest.mark.usefixtures("plan")
@@ -195,7 +271,7 @@ def test_results_as_parquet(call: Call, folder: Path) -> None:
         ("tournament small.toml --jobs 0", "--jobs 0"),
         ("tournament broken.toml", "agents"),
         ("results .", "holds no tournament"),
-        ("results small.toml --matches", "--format and --matches are for the folder"),
+        ("results small.toml --matches", "--matches and --compare are for the folder"),
         ("ctl .", "no tournament is being played"),
         ("ctl nowhere pause", "no such folder"),
         ("ctl . jobs", "write a number after it"),

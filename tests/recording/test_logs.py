@@ -133,7 +133,7 @@ def test_turns_have_observation_and_action_and_a_digest_of_long_ones():
     long = "x" * 2_000
     for value, shown in (
         (97, 97),
-        ({"grid": np.zeros(2, np.int8)}, None),
+        ({"grid": np.zeros(2, np.int8)}, {"grid": [0, 0]}),
         (long, {"$digest": digest_of(encode(long)).digest, "bytes": 2_002}),
         (object(), "<object>"),
     ):
@@ -143,8 +143,28 @@ def test_turns_have_observation_and_action_and_a_digest_of_long_ones():
         LogSink("final")(TurnPlayed(0, 4, value, 1, "go"))
         record = json.loads(stream.getvalue())
         assert (record["action"], record["seat"], record["match"], record["turn"]) == ("go", 0, "final", 4)
-        assert shown is None or record["observation"] == shown
-        assert shown is not None or set(record["observation"]) == {"grid"}
+        assert record["observation"] == shown
+        assert "observation_dtype" not in record
+
+
+def test_an_array_is_numbers_with_its_shape_and_dtype():
+    for style in ("json", "console"):
+        stream = io.StringIO()
+        structlog.reset_defaults()
+        configure_logging(style, "debug", stream)
+        picture = np.zeros((20, 20, 3), np.uint8)
+        LogSink()(TurnPlayed(0, 4, picture, 1, np.array([[0.5, 1], [2, 3]], np.float32)))
+        text = stream.getvalue()
+        assert "ndarray" not in text
+        if style == "json":
+            record = json.loads(text)
+            assert record["action"] == [[0.5, 1], [2, 3]]
+            assert (record["action_shape"], record["action_dtype"]) == ([2, 2], "float32")
+            assert record["observation"] == {
+                "$digest": digest_of(encode(picture)).digest,
+                "bytes": len(encode(picture)),
+            }
+            assert (record["observation_shape"], record["observation_dtype"]) == ([20, 20, 3], "uint8")
 
 
 def test_late_turns_are_among_the_turns(lab):

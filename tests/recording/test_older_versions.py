@@ -247,14 +247,25 @@ def test_plans_give_the_same_schedule(
 def without_prose(standings: dict[str, Any]) -> dict[str, Any]:
     """Return standings with the number of their notes, whose wording may change.
 
-    Older versions printed no sums of what agents noted; theirs noted nothing. Later ones have more columns.
+    Older versions printed no sums of what agents noted, and no reasons of disqualifications; theirs noted
+    nothing. Later ones have more columns. They computed other intervals, and with them the Elo of agents that
+    no result bounds on one side.
     """
     columns = json.loads(content("tournaments/benchmark.standings.json"))["rows"][0].keys()
+    unbounded = any("prior" in note or "bounded on one side" in note for note in standings["notes"])
+    columns -= {"elo"} if unbounded else set()
     rows = {
-        part: [{name: row[name] for name in columns} for row in standings[part]]
+        part: [{name: estimate(row[name]) for name in columns} for row in standings[part]]
         for part in ("rows", "timeless")
     }
-    return {"noted": [], **standings, **rows, "notes": len(standings["notes"])}
+    tasks = [{name: estimate(value) for name, value in row.items()} for row in standings["tasks"]]
+    found = {"noted": [], **standings, **rows, "tasks": tasks, "notes": len(standings["notes"])}
+    return {name: of for name, of in found.items() if name != "disqualified"}
+
+
+def estimate(value: Any) -> Any:
+    """Return the value of an interval, and any other value as it is."""
+    return value["value"] if isinstance(value, dict) and "value" in value else value
 
 
 def recorded(standings: Any) -> Any:

@@ -10,13 +10,19 @@ from typing import Any
 import attrs
 import numpy as np
 
-from flagfall.kernel.outcomes import derive_seed
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.records import TIME_LOSSES, MatchRecord, MatchSpec, TimeHistogram, compare_solo
+from flagfall.tournament.records import (
+    TIME_LOSSES,
+    MatchRecord,
+    MatchSpec,
+    SeatRecord,
+    TimeHistogram,
+    compare_solo,
+)
 from flagfall.tournament.stats.duels import ELO_SCALE, Duels, points_of
-from flagfall.tournament.stats.elo import Ratings, rate_duels, rate_skills
-from flagfall.tournament.stats.intervals import bootstrap_mean
+from flagfall.tournament.stats.elo import Ratings, rate_duels
+from flagfall.tournament.stats.intervals import Interval, bounded_mean, unbounded_mean
 
 Pairs = Sequence[tuple[MatchSpec, MatchRecord]]
 
@@ -29,6 +35,13 @@ class RatedDuel:
     second: str
     score: float
     meeting: int
+
+
+def ends(interval: Interval) -> tuple[float, float]:
+    """Return both ends of an interval that has them."""
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.low, interval.high
 
 
 def rate(duels: Sequence[RatedDuel], anchor: str | None = None) -> Ratings:
@@ -60,6 +73,24 @@ def plain_duels(played: Pairs) -> list[RatedDuel]:
     return duels
 
 
+def plain_pairs(played: Pairs) -> list[RatedDuel]:
+    """Return the pairs of games for more than two seats."""
+    return [
+        RatedDuel(one.agent, other.agent, compare_seats(one, other), number)
+        for number, meeting in enumerate(meetings_of(played))
+        for _, record in meeting
+        if len(record.seats) > 2
+        for one, other in combinations(record.seats, 2)
+        if one.fell is None or other.fell is None
+    ]
+
+
+def compare_seats(one: SeatRecord, other: SeatRecord) -> float:
+    if one.fell is not None or other.fell is not None:
+        return float(one.fell is None)
+    return 0.5 if one.reward == other.reward else float(one.reward > other.reward)
+
+
 def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]:
     """Return everything but ratings and intervals, by agent."""
     rows: dict[str, dict[str, Any]] = {}
@@ -67,13 +98,6 @@ def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]
     for duel in plain_duels(played):
         outcomes[duel.first][duel.score] += 1
         outcomes[duel.second][1 - duel.score] += 1
-    tables = [
-        table
-        for meeting in meetings_of(played)
-        if len(meeting[0][1].seats) > 2
-        for table in points_of([record for _, record in meeting])
-    ]
-    skills = rate_skills(tables) if tables else {}
     for agent in (agent.name for agent in plan.agents):
         seats = [seat for _, record in played for seat in record.seats if seat.agent == agent]
         times = TimeHistogram(pair for seat in seats for pair in seat.thinking)
@@ -89,7 +113,6 @@ def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]
             "think_p50_ns": times.quantile_ns(0.5),
             "think_p99_ns": times.quantile_ns(0.99),
             "think_max_ns": max((seat.think_max_ns for seat in seats), default=0),
-            "skill": skills.get(agent),
             **{
                 name: sum(getattr(seat, name) for seat in seats)
                 for name in ("turns", "late", "illegal", "dropped", "over_ns")
@@ -98,8 +121,8 @@ def plain_rows(plan: TournamentPlan, played: Pairs) -> dict[str, dict[str, Any]]
     return rows
 
 
-def plain_scores(plan: TournamentPlan, played: Pairs) -> dict[str, Any]:
-    """Return the mean and the bootstrap interval of each agent's points."""
+def plain_scores(played: Pairs) -> dict[str, Any]:
+    """Return the mean of each agent's points, with its interval."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for meeting in meetings_of(played):
         games: dict[str, list[float]] = defaultdict(list)
@@ -109,7 +132,7 @@ def plain_scores(plan: TournamentPlan, played: Pairs) -> dict[str, Any]:
         for name, shares in games.items():
             found[name][meeting[0][0].task].append(sum(shares) / len(shares))
     return {
-        name: bootstrap_mean(list(groups.values()), derive_seed(plan.seed, "bootstrap", name))
+        name: bounded_mean([np.array(group) for group in groups.values()]).interval()
         for name, groups in found.items()
     }
 
@@ -129,13 +152,16 @@ def plain_tasks(plan: TournamentPlan, played: Pairs) -> list[dict[str, Any]]:
             scores: dict[str, list[float]] = defaultdict(list)
             for spec, _, seat in mine:
                 scores[spec.meeting].append(seat.score)
-            seed = derive_seed(plan.seed, "bootstrap", name, task.name)
+            is_bounded = task.seats > 1 or task.score == "result"
+            estimate = bounded_mean if is_bounded else unbounded_mean
             rows.append(
                 {
                     "task": task.name,
                     "agent": name,
                     "matches": len(mine),
-                    "score": bootstrap_mean([[sum(some) / len(some) for some in scores.values()]], seed),
+                    "score": estimate(
+                        [np.array([sum(some) / len(some) for some in scores.values()])]
+                    ).interval(),
                     "reward": sum(seat.reward for _, _, seat in mine) / len(mine),
                     "solved": sum(record.solved for _, record, _ in mine) if task.seats == 1 else 0,
                     "tasks": sum(record.tasks for _, record, _ in mine),

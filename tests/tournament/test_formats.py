@@ -1,5 +1,5 @@
 from collections import Counter
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise, permutations, product
 from random import Random
 
 import attrs
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flagfall.errors import UsageError
 from flagfall.tournament.formats.fixed_rounds import Benchmark, Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Bracket, Knockout, Swiss
@@ -146,6 +147,43 @@ def test_a_game_for_three_is_played_in_every_rotation():
         ("a1", "a2", "a0"),
         ("a2", "a0", "a1"),
     ]
+
+
+def seated(count, seatings):
+    """The orders of all agents in the matches of one meeting."""
+    game = attrs.evolve(task(seats=count, agents=names(count)), seatings=seatings)
+    plan = make_plan(count, Benchmark(), game)
+    specs = list(schedule(plan).due({}))
+    assert len(specs) == schedule(plan).total
+    assert {spec.meeting for spec in specs} == {"r0-m0"}
+    assert len({spec.seed for spec in specs}) == 1
+    return [spec.entrants for spec in specs]
+
+
+@pytest.mark.parametrize("count", range(2, 10))
+def test_balanced_seats_have_each_agent_everywhere_and_before_each_other_one(count):
+    orders = seated(count, "balanced")
+    times = 1 + count % 2
+    places = Counter((agent, place) for order in orders for place, agent in enumerate(order))
+    neighbours = Counter(pair for order in orders for pair in pairwise(order))
+    assert places == dict.fromkeys(product(names(count), range(count)), times)
+    assert neighbours == dict.fromkeys(permutations(names(count), 2), times)
+
+
+@pytest.mark.parametrize("count", range(2, 7))
+def test_all_seatings_are_all_permutations(count):
+    orders = seated(count, "all")
+    assert len(orders) == len(set(orders))
+    assert set(orders) == set(permutations(names(count)))
+
+
+def test_games_for_many_seats_are_not_played_in_all_orders():
+    with pytest.raises(UsageError, match=r"game seats 7 agents.*balanced"):
+        seated(7, "all")
+
+
+def test_two_seats_are_taken_alike_in_all_ways():
+    assert seated(2, "cyclic") == seated(2, "balanced") == seated(2, "all") == [("a0", "a1"), ("a1", "a0")]
 
 
 @given(st.integers(2, 9), st.integers(1, 8), st.integers(0, 99))

@@ -92,6 +92,7 @@ def test_everything_can_be_said(tmp_path):
         time_control = "act=50ms"
         tick = "20ms"
         score = "reward"
+        seatings = "balanced"
         [[tasks]]
         name = "bits"
         task = "micro1"
@@ -119,6 +120,7 @@ def test_everything_can_be_said(tmp_path):
     both, bits, game, _, track, _ = plan.tasks
     assert (both.steps, both.tick_ns, both.score, both.scheduler) == (7, 20 * MS, "reward", "random")
     assert (both.control, bits.control) == (TimeControl(act=50 * MS), TimeControl(act=40 * MS))
+    assert (both.seatings, bits.seatings) == ("balanced", "cyclic")
     assert isinstance(bits.tasks, Config)
     assert (game.tasks, game.agents) == (("vgdl:causeway#0",), ("random",))
     assert isinstance(track.tasks, TrackSetup)
@@ -250,6 +252,8 @@ def test_a_mistake_makes_no_others():
             "needs at least two agents",
         ),
         (f"stop = {{sprt = {{elo0 = 5, elo1 = 5}}}}\n{SMALL}", "elo0 (5) has to be below elo1 (5)"),
+        (f"stop = {{sprt = {{elo1 = 5000}}}}\n{SMALL}", "elo1: expected a number from -4000 to 4000"),
+        (f"stop = {{sprt = {{model = 'elo'}}}}\n{SMALL}", "unknown value 'elo'"),
         (f"stop = {{sprt = {{alpha = 0.5}}}}\n{SMALL}", "0.5 is not an error rate"),
         (f"stop = {{sprt = {{alpha = nan}}}}\n{SMALL}", "expected a number, got nan"),
         (
@@ -258,7 +262,7 @@ def test_a_mistake_makes_no_others():
         ),
         (f"name = 3\n{SMALL}", "name: expected a text in quotes, got 3"),
         (f'jobs = "3"\n{SMALL}', "jobs: expected a whole number of at least 1, got '3'"),
-        (f'stop = {{sprt = {{elo0 = "3"}}}}\n{SMALL}', "elo0: expected a number, got '3'"),
+        (f'stop = {{sprt = {{elo0 = "3"}}}}\n{SMALL}', "elo0: expected a number from -4000 to 4000, got '3'"),
         (f"output = {{journals = 1}}\n{SMALL}", "journals: expected true or false, got 1"),
         (
             f'format = {{kind = "knockout", replays = 1.0}}\n{SMALL}',
@@ -293,6 +297,7 @@ def test_a_mistake_makes_no_others():
             "config sets bit_mode itself",
         ),
         (f"{SMALL}[[tasks]]\ntask = 'micro1'", "there are two tasks 'micro1'"),
+        (f"{SMALL}seatings = 'any'", "unknown value 'any'"),
         (f"{SMALL}agents = ['random', 'random']", "an agent is named twice"),
         ("a = [", "invalid TOML"),
     ],

@@ -1,12 +1,22 @@
 import math
 
+import attrs
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from flagfall.tournament.stats.duels import expected_score, log_likelihood_ratio, sprt_bounds, sprt_state
+from flagfall.tournament.model import SprtRule
+from flagfall.tournament.stats.duels import (
+    NORMALIZED_SCALE,
+    expected_score,
+    log_likelihood_ratio,
+    sprt_bounds,
+    sprt_state,
+)
 
 TESTS = 300
-RULE = {"elo0": 0.0, "elo1": 60.0, "alpha": 0.05, "beta": 0.1}
+RULE = SprtRule(agents=("new", "old"), elo1=60.0, beta=0.1)
 
 
 def test_bounds_are_those_of_wald():
@@ -37,19 +47,42 @@ def test_the_approximation_by_mean_and_variance_is_near():
 
 
 def test_nothing_seen_says_nothing():
-    state = sprt_state({0.0: 0, 0.5: 0, 1.0: 0}, **RULE)
+    state = sprt_state({0.0: 0, 0.5: 0, 1.0: 0}, RULE)
     assert (state.llr, state.decision) == (0.0, None)
 
 
 def test_decisions_are_at_the_bounds():
-    assert sprt_state({0.0: 0, 0.5: 0, 1.0: 60}, **RULE).decision == "H1"
-    assert sprt_state({0.0: 60, 0.5: 0, 1.0: 0}, **RULE).decision == "H0"
-    assert sprt_state({0.0: 10, 0.5: 0, 1.0: 10}, **RULE).decision is None
+    assert sprt_state({0.0: 0, 0.5: 0, 1.0: 60}, RULE).decision == "H1"
+    assert sprt_state({0.0: 60, 0.5: 0, 1.0: 0}, RULE).decision == "H0"
+    assert sprt_state({0.0: 10, 0.5: 0, 1.0: 10}, RULE).decision is None
 
 
-def accepted(random, elo, outcomes):
-    """What tests of an agent that is stronger by `elo` decide: how often H1, and after how many meetings."""
-    share = expected_score(elo)
+# A test by fishtest of 256 games of engines, with its figures, which are rounded:
+# https://montytest.muzhen.org/tests/stats/69d3c8dc7c5b3724e29d2712
+FISHTEST = {0.0: 13, 0.25: 37, 0.5: 50, 0.75: 25, 1.0: 3}
+
+
+def test_the_ratios_are_those_of_fishtest():
+    assert log_likelihood_ratio(FISHTEST, 0, 4, "normalized") == pytest.approx(-0.54912, abs=6e-6)
+    assert log_likelihood_ratio(FISHTEST, 0, 2.716, "logistic") == pytest.approx(-0.53772, abs=6e-5)
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=3, max_size=5).filter(lambda one: len(one) != 4 and any(one)),
+    st.floats(-4000, 4000),
+    st.floats(-4000, 4000),
+)
+@settings(max_examples=50)
+def test_of_any_outcomes_and_hypotheses_there_is_a_normalized_ratio(seen, elo0, elo1):
+    outcomes = [place / (len(seen) - 1) for place in range(len(seen))]
+    counts, mirrored = (dict(zip(outcomes, some, strict=True)) for some in (seen, seen[::-1]))
+    llr = log_likelihood_ratio(counts, elo0, elo1, "normalized")
+    assert math.isfinite(llr)
+    assert log_likelihood_ratio(mirrored, -elo1, -elo0, "normalized") == pytest.approx(-llr, abs=1e-6)
+
+
+def accepted(random, share, outcomes, rule):
+    """What tests of an agent that scores `share` decide: how often H1, and after how many meetings."""
     ones = 0
     meetings = 0
     for _ in range(TESTS):
@@ -58,7 +91,7 @@ def accepted(random, elo, outcomes):
             for _ in range(4):  # looking after every fourth meeting spares time, and can only err less
                 counts[draw(random, share, outcomes)] += 1
                 meetings += 1
-            decision = sprt_state(counts, **RULE).decision
+            decision = sprt_state(counts, rule).decision
             if decision is not None:
                 ones += decision == "H1"
                 break
@@ -72,15 +105,39 @@ def draw(random, share, outcomes):
     return outcomes[halves]
 
 
+@pytest.mark.parametrize("model", ["logistic", "normalized"])
 @pytest.mark.parametrize("outcomes", [(0.0, 0.5, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0)], ids=["single", "pairs"])
-def test_error_rates_are_kept(outcomes):
+def test_error_rates_are_kept(outcomes, model):
     """Wrong decisions in 300 tests: at most the rate, and four standard deviations of the binomial."""
+    share = expected_score(RULE.elo1)
+    # Halves of points are drawn, so the variance of a game is s (1 - s) / 2.
+    normalized = (share - 0.5) / math.sqrt(share * (1 - share) / 2) * NORMALIZED_SCALE
+    rule = attrs.evolve(RULE, elo1=normalized, model=model) if model == "normalized" else RULE
     random = np.random.default_rng(11)
-    wrong_h1, meetings = accepted(random, RULE["elo0"], outcomes)
-    right_h1, _ = accepted(random, RULE["elo1"], outcomes)
-    for wrong, rate in ((wrong_h1, RULE["alpha"]), (TESTS - right_h1, RULE["beta"])):
+    wrong_h1, meetings = accepted(random, 0.5, outcomes, rule)
+    right_h1, _ = accepted(random, share, outcomes, rule)
+    for wrong, rate in ((wrong_h1, RULE.alpha), (TESTS - right_h1, RULE.beta)):
         assert wrong <= TESTS * rate + 4 * math.sqrt(TESTS * rate * (1 - rate))
         assert wrong > 0
     # A test of fixed length with these errors needs n = ((z_a + z_b) sd / (s1 - s0))^2 meetings.
-    fixed = ((1.645 + 1.282) / (expected_score(60) - 0.5)) ** 2 * 0.125 / ((len(outcomes) - 1) // 2)
+    fixed = ((1.645 + 1.282) / (share - 0.5)) ** 2 * 0.125 / ((len(outcomes) - 1) // 2)
     assert meetings < fixed
+
+
+def test_normalized_hypotheses_take_as_many_meetings_however_often_games_are_drawn():
+    """With a tenth of the variance, the same normalized Elo is decided as fast, and the same Elo faster."""
+    meetings = {}
+    for drawn in (0.0, 0.9):
+        random = np.random.default_rng(5)
+        for model in ("logistic", "normalized"):
+            found = []
+            for _ in range(40):
+                counts = {0.0: 0, 0.5: 0, 1.0: 0}
+                while sprt_state(counts, attrs.evolve(RULE, model=model)).decision is None:
+                    for _ in range(4):
+                        draw = random.random() < drawn
+                        counts[0.5 if draw else float(random.integers(2))] += 1
+                found.append(sum(counts.values()))
+            meetings[model, drawn] = sum(found) / len(found)
+    assert 0.6 < meetings["normalized", 0.9] / meetings["normalized", 0.0] < 1.6
+    assert meetings["logistic", 0.9] < meetings["logistic", 0.0] / 4

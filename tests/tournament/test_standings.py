@@ -1,15 +1,18 @@
 import json
+from itertools import combinations
 from random import Random
 
 import attrs
 import pytest
 
+from flagfall.tournament.columns import columns_of
 from flagfall.tournament.formats.fixed_rounds import Benchmark, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Knockout, Swiss
 from flagfall.tournament.model import SprtRule, Stop
-from flagfall.tournament.records import MatchRecord, SeatRecord, TimeHistogram
+from flagfall.tournament.records import MatchRecord, SeatRecord, TimeHistogram, seat_scores
 from flagfall.tournament.standings import compute_standings
+from flagfall.tournament.stats.duels import pairs_of_games
 from tests.tournament.fields import (
     by_chance,
     make_plan,
@@ -38,10 +41,10 @@ def test_a_round_robin_is_ranked_and_counted():
     first = told.rows[0]
     assert first.score is not None
     assert (first.matches, first.score.value, first.points) == (8, 1.0, None)
-    assert first.score.low == pytest.approx(4 / (4 + 1.959964**2))
+    assert first.score.low == pytest.approx(0.555237)  # Jeffreys: 0.025 of Beta(4.5, 0.5)
     assert told.over
     assert told.timeless == ()
-    assert "weak prior" in told.notes[0]
+    assert told.notes[0].startswith("a0, a1, a2: won or lost everything against rated agents")
     assert [(row.task, row.agent, row.score.value) for row in told.tasks] == [
         ("game", "a0", 1.0),
         ("game", "a1", 0.5),
@@ -147,8 +150,7 @@ def test_swiss_and_knockout_rank_by_their_own_rules():
     assert rows[0].agent == "a0"
 
 
-def test_games_for_three_are_rated_by_openskill():
-    pytest.importorskip("openskill")
+def test_games_for_three_are_rated_by_their_pairs():
     plan = make_plan(4, RoundRobin(), task(seats=3, agents=names(4)), repeats=3)
 
     def play(spec):
@@ -158,9 +160,29 @@ def test_games_for_three_are_rated_by_openskill():
     told = compute_standings(plan, {spec.id: play(spec) for spec in schedule(plan).due({})})
     assert [row.agent for row in told.rows] == list(names(4))
     assert all(row.elo is None for row in told.rows)
-    skills = [row.skill.mu for row in told.rows if row.skill is not None]
+    skills = [row.skill.value for row in told.rows]
     assert skills == sorted(skills, reverse=True)
-    assert len(skills) == 4
+    assert sum(skills) == pytest.approx(0, abs=1e-5)
+    assert [note.partition(":")[0] for note in told.notes] == ["a0, a1, a2, a3"]
+    assert "so the skill is bounded on one side only" in told.notes[0]
+
+
+def test_of_two_that_were_disqualified_neither_beat_the_other():
+    plan = make_plan(3, Benchmark(), task(seats=3, agents=names(3)), repeats=20)
+    random = Random(1)
+
+    def play(spec):
+        fell = [random.choice([None, "crashed"]) for _ in spec.entrants]
+        rewards = [float(random.randrange(2)) for _ in spec.entrants]
+        return record(spec, seat_scores("result", rewards, fell, solved=0, tasks=0), fell)
+
+    records = {spec.id: play(spec) for spec in schedule(plan).due({})}
+    played = [record.seats for record in records.values()]
+    pairs = [pair for seats in played for pair in combinations(seats, 2)]
+    both_out = sum(one.fell == other.fell == "crashed" for one, other in pairs)
+    assert both_out > 0
+    results = columns_of(plan, schedule(plan).played(records))
+    assert len(pairs_of_games(results).score) == len(pairs) - both_out
 
 
 def test_standings_depend_on_nothing_but_plan_and_records():
@@ -184,12 +206,12 @@ def test_they_can_be_told_at_any_moment_and_as_plain_data():
     for spec in [None, *schedule(plan).due({})][:9]:
         if spec is not None:
             records[spec.id] = the_first_named_wins(spec)
-        told = compute_standings(plan, records, resamples=0)
+        told = compute_standings(plan, records)
         data = json.loads(json.dumps(told.as_data()))
         assert data["rows"][0]["matches"] == len(records)
         assert data["sprt"]["decision"] is None
         assert not data["over"]
-        assert told == compute_standings(plan, dict(records), resamples=0)
+        assert told == compute_standings(plan, dict(records))
 
 
 def test_a_match_that_nobody_knows_counts_for_nothing():

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import HostFault, UsageError
-from flagfall.tournament.database import MIGRATIONS, noted_sums
+from flagfall.tournament.database import MIGRATIONS, disqualified_in, noted_sums
 from flagfall.tournament.records import MAX_BUCKET, MAX_TURNS, MatchRecord, SeatRecord
 from flagfall.tournament.store import Store
 from tests.tournament.random_results import PLANS, results_of
@@ -29,6 +29,7 @@ SEATS = st.builds(
     score=NUMBERS,
     reward=NUMBERS,
     fell=st.none() | st.sampled_from(["late", "crashed"]),
+    detail=st.text(st.characters(exclude_categories=["Cs", "Cc"])),
     noted=st.dictionaries(
         st.text(st.characters(exclude_categories=["Cs"])), st.floats(-1e9, 1e9), max_size=3
     ),
@@ -36,7 +37,7 @@ SEATS = st.builds(
     **{
         field.name: COUNTS
         for field in attrs.fields(SeatRecord)
-        if field.name not in {"agent", "score", "reward", "fell", "noted", "thinking"}
+        if field.name not in {"agent", "score", "reward", "fell", "detail", "noted", "thinking"}
     },
 )
 RECORDS = st.builds(
@@ -73,7 +74,9 @@ def test_what_is_put_in_comes_out(records: list[MatchRecord]) -> None:
 def test_noted_numbers_are_added_up_over_the_matches_that_count(records: list[MatchRecord]) -> None:
     with TemporaryDirectory() as name, closing(Store(Path(name), "make")) as store:
         store.put(*records)
-        counted = noted_sums(record for record in records if record.status == "played")
+        played = [record for record in records if record.status == "played"]
+        assert store.disqualified() == disqualified_in(played)
+        counted = noted_sums(played)
         for found, expected in zip(store.noted(), counted, strict=True):
             assert attrs.evolve(found, total=0) == attrs.evolve(expected, total=0)
             assert found.total == pytest.approx(expected.total)

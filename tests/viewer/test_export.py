@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+import numpy as np
 import pytest
 import trio
 from msgspec import Meta, Struct
@@ -19,6 +20,7 @@ from flagfall.events import MatchStarted, TurnPlayed
 from flagfall.recording.journal.format import Sealer, encode
 from flagfall.recording.journal.reader import read_journal
 from flagfall.recording.turn_limits import LimitsOfTurns
+from flagfall.viewer.parquet import open_source, write_parquet
 from tests.command_line import call_main
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -231,8 +233,8 @@ def test_hostile_journals_make_valid_bounded_files(export, tmp_path):
     check_nesting(trace_of(tmp_path / "evil.trace.json"))
     assert export("--to", "parquet", "evil.jsonl").code == 0
     rows = read_table(tmp_path / "evil.parquet").to_pylist()
-    assert [row["observation_number"] for row in rows] == [None, None]
-    assert rows[0]["observation"] == json.dumps(HOSTILE, ensure_ascii=False)
+    assert [row["observation"] for row in rows] == [json.dumps(HOSTILE, ensure_ascii=False), str(2**70)]
+    assert [row["agent"] for row in rows] == [None, None]
 
 
 # Tables.
@@ -250,8 +252,8 @@ def test_a_table_has_a_row_for_each_turn(export, late_match, tmp_path):
     turns = [event for event in events if type(event) is TurnPlayed]
     for name in ("turn", "seat", "at_ns", "spent_ns", "credit_ns", "verdict", "reward", "refused"):
         assert table[name].to_pylist() == [getattr(turn, name) for turn in turns]
-    assert table["observation_number"].to_pylist() == [turn.observation for turn in turns]
-    assert table["action"].to_pylist() == [json.dumps(turn.action) for turn in turns]
+    for name in ("observation", "action"):
+        assert table[name].to_pylist() == [getattr(turn, name) for turn in turns]
     assert isinstance(header, MatchStarted)
     limits = [LimitsOfTurns.take_turn(of, turn) for of in [LimitsOfTurns(header)] for turn in turns]
     assert table["bank_ns"].to_pylist() == [limit.bank_ns for limit in limits]
@@ -295,9 +297,54 @@ def test_a_table_of_a_folder_holds_all_matches(export, tmp_path):
     assert set(zip(*(table[name].to_pylist() for name in ("match", "turn", "seat")), strict=True)) == rows
 
 
+def test_one_table_has_the_numbers_and_arrays_of_all_matches(export, tmp_path, monkeypatch):
+    folder = tmp_path / "some"
+    folder.mkdir()
+    for name in ("gym", "pettingzoo-parallel", "digests"):
+        (folder / f"{name}.jsonl").write_bytes((FIXTURES / "schema2" / f"{name}.jsonl").read_bytes())
+    monkeypatch.setattr("flagfall.viewer.parquet.GROUP_ROWS", 7)
+    assert export("--to", "parquet", "some").code == 0
+    rows = read_table(tmp_path / "some.parquet").to_pylist()
+    events = [
+        (file.stem, event)
+        for file in folder.iterdir()
+        for event in read_journal(file)
+        if type(event) is TurnPlayed
+    ]
+    assert len(rows) == len(events) > 7
+    expected = {(match, event.turn, event.seat): event for match, event in events}
+    for row in rows:
+        value = expected[row["match"], row["turn"], row["seat"]].observation
+        found = json.loads(row["observation"])
+        if isinstance(value, np.ndarray):
+            again = np.array(found, row["observation_dtype"]).reshape(row["observation_shape"])
+            np.testing.assert_array_equal(again, value, strict=True)
+        else:
+            assert (row["observation_shape"], row["observation_dtype"]) == (None, None)
+            assert found == json.loads(encode(value))
+
+
+def test_a_match_that_goes_on_with_other_values_meanwhile_is_one_line(late_match, monkeypatch, tmp_path):
+    pytest.importorskip("pyarrow")
+    turns, read = list(flagfall.iter_turns(late_match)), []
+
+    def twice(_path, _rows):
+        read.append(1)
+        return turns[: len(read) - 1]
+
+    monkeypatch.setattr("flagfall.viewer.parquet.iter_turns", twice)
+    with (tmp_path / "out").open("wb") as file, pytest.raises(UsageError, match="changed while it was read"):
+        write_parquet([open_source(late_match)], file, print)
+
+
 def test_row_groups_are_bounded(export, late_match, tmp_path, monkeypatch):
     monkeypatch.setattr("flagfall.viewer.parquet.GROUP_ROWS", 16)
     assert export("--to", "parquet", late_match).code == 0
     parquet = pytest.importorskip("pyarrow.parquet")
     groups = parquet.ParquetFile(tmp_path / "late.parquet").metadata
     assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [16, 16, 8]
+    monkeypatch.setattr("flagfall.viewer.parquet.GROUP_BYTES", 1)
+    monkeypatch.setattr("flagfall.viewer.parquet.GROUP_ROWS", 30)
+    assert export("--to", "parquet", late_match).code == 0
+    groups = parquet.ParquetFile(tmp_path / "late.parquet").metadata
+    assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [30, 10]

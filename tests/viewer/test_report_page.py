@@ -120,6 +120,26 @@ def test_standings_are_those_of_the_command_results(
     assert float(cell.get_attribute("data-points") or 0) == first["wins"] + first["draws"] / 2
 
 
+def test_the_opponents_of_an_agent_have_differences_from_both_sides(tmp_path: Path, page: Page) -> None:
+    plan = PLANS["round-robin"]
+    folder = store(tmp_path, plan, results_of(plan, 3, 1.0).values())
+    page.goto(write_page(folder).as_uri())
+    with open_source(folder) as source:
+        (row,) = [row for row in report_data(source)["differences"] if (row["one"], row["other"]) == (0, 2)]
+    for agent, opponent, sign in (("0", "3", 1), ("2", "1", -1)):
+        page.select_option("#opponents-of", agent)
+        cells = page.locator(
+            "#cross .opponents tbody tr", has=page.locator(f"td[data-value='{opponent}']").first
+        )
+        found = [
+            float(cell.get_attribute("data-value") or "nan") for cell in cells.first.locator("td").all()[4:]
+        ]
+        assert found[0] == sign * row["elo"]["value"]
+        assert found[1] == pytest.approx(row["los"] if sign > 0 else 1 - row["los"])
+        assert found[2] == sign * row["score"]["value"]
+        assert found[3] == pytest.approx(row["better"] if sign > 0 else 1 - row["better"])
+
+
 def test_headings_sort_tables_by_mouse_and_keyboard(full: Path, page: Page) -> None:
     page.goto(full.as_uri())
     before = values(page, "standings", "#")

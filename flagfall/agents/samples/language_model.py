@@ -2,8 +2,8 @@
 
     FLAGFALL_LLM_URL=http://127.0.0.1:8000/v1 FLAGFALL_LLM_MODEL=small flagfall run -t micro4 -a llm
 
-Rule 1: the time of a turn is the budget. Without a valid answer within it, the agent answers NIL in time; or
-    the match ends for it, if the endpoint failed and the option `on_failure` is `end`.
+Rule 1: the time of a turn is the budget. Without a valid answer within it, the agent answers NIL in time. The
+    match ends for an agent whose model never answers, for that is no game of the model (option `on_failure`).
 Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an invalid one the model is
     asked again, with the reason, while there is time.
 Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 import attrs
 import msgspec
@@ -26,6 +26,7 @@ from flagfall.errors import UsageError
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.notes import MAX_NOTE_BYTES
+from flagfall.texts import counted
 from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S
 
 MAX_WAIT_NS: Final = 60 * S
@@ -103,11 +104,13 @@ class LanguageModel:
         self._listener = conversation.Listener(self._silence, self._options.listen)
         self._to_say: deque[int] = deque()
         self._client = endpoint.ModelClient(self._endpoint, self._options)
+        self._record = _Record(self._options.on_failure)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; raises `EndpointError` if the model has never answered."""
         if self._client is not None:
             await self._client.aclose()
+            self._record.close()
 
     async def reply(self, observation: Any, reward: float, timer: ElapsedTimer) -> Any:
         """Return the action of the model, or NIL."""
@@ -141,7 +144,7 @@ class LanguageModel:
         """Return the action in the model's answer; `None` where no valid one comes in time.
 
         Raises:
-            EndpointError: the endpoint refuses, or it failed and the match is to end then.
+            EndpointError: the endpoint failed, and the match is to end then.
         """
         assert self._client is not None
         left_ns = timer.remaining_ns
@@ -154,12 +157,9 @@ class LanguageModel:
         if self._client.in_flight:
             asked.fail(endpoint.Failure("timed_out", "no answer within the time of the turn"))
         self._note(asked.note(self._client.requests, self._client.seconds))
+        self._record.add(asked)
         if asked.is_answered:
             self._dialogue.add(question, asked.answer)
-        elif asked.failure is not None and (asked.failure.permanent or self._options.on_failure == "end"):
-            kind = asked.failure.kind.replace("_", " ")
-            what = f"the endpoint of the language model fails ({kind}): {asked.failure.what}"
-            raise endpoint.EndpointError(what)
         return asked.action
 
     async def _ask_until_answered(self, asked: _Asked, form: conversation.AnswerForm) -> None:
@@ -193,13 +193,16 @@ class _Asked:
 
     Attributes:
         action: the action in it; `None` if it is not valid.
-        failure: the last failure of the endpoint; `None` once the model has answered, in whatever form.
+        is_answered: it is valid.
+        is_heard: the model has answered, in whatever form.
+        failure: the last failure of the endpoint; `None` once the model has answered.
     """
 
     question: str
     answer: str = ""
     action: Any = None
     is_answered: bool = False
+    is_heard: bool = False
     failure: endpoint.Failure | None = None
     problem: str = ""
     counts: Counter[str] = attrs.Factory(Counter)
@@ -207,6 +210,7 @@ class _Asked:
     def take(self, answer: str, prompt_tokens: int, answer_tokens: int) -> None:
         """Take an answer of the model."""
         self.answer = answer
+        self.is_heard = True
         self.failure = None
         self.counts["prompt_tokens"] += prompt_tokens
         self.counts["answer_tokens"] += answer_tokens
@@ -243,6 +247,47 @@ class _Asked:
             if len(msgspec.json.encode(note)) <= MAX_NOTE_BYTES:
                 return note
             room //= 2
+
+
+@attrs.define(eq=False)
+class _Record:
+    """What came of the questions of a match, by which it may end for the agent.
+
+    Attributes:
+        on_failure: see `ModelOptions`.
+        heard: the model has answered, in whatever form.
+        turns: turns in which it was asked.
+        failed: those in which the endpoint failed.
+        last: the last failure of the endpoint.
+    """
+
+    on_failure: Literal["auto", "nil", "end"]
+    heard: bool = False
+    turns: int = 0
+    failed: int = 0
+    last: endpoint.Failure | None = None
+
+    def add(self, asked: _Asked) -> None:
+        """Add a turn; raises `EndpointError` if the match ends with it for the agent."""
+        self.heard = self.heard or asked.is_heard
+        self.turns += 1
+        if asked.failure is None:
+            return
+        self.failed += 1
+        self.last = asked.failure
+        is_dead = self.last.permanent or self.failed >= endpoint.MAX_FAILED_TURNS
+        if self.on_failure == "end" or (self.on_failure == "auto" and not self.heard and is_dead):
+            raise self._error(self.last)
+
+    def close(self) -> None:
+        """End the match; raises `EndpointError` if the model has never answered."""
+        if self.on_failure == "auto" and not self.heard and self.last is not None:
+            raise self._error(self.last)
+
+    def _error(self, last: endpoint.Failure) -> endpoint.EndpointError:
+        kind = last.kind.replace("_", " ")
+        turns = counted(self.turns, "turn")
+        return endpoint.EndpointError(f"no answer in {self.failed} of {turns} ({kind}): {last.what}")
 
 
 def _legal(observation: Any, space: dict[str, Any]) -> list[int]:

@@ -25,7 +25,7 @@ from flagfall.agents.wire.messages import (
     decode_from_agent,
     encode,
 )
-from flagfall.errors import AgentFault, HostFault
+from flagfall.errors import UNAVAILABLE, AgentFault, HostFault
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, FrameError, LineError
 from flagfall.kernel.channels.turn_channel import Envelope
@@ -49,7 +49,7 @@ MAX_UNWAITED_NS: Final = 1_000_000
 """The longest time in which answers are taken as soon as they are there, before the rest of the loop runs.
 The seat lets it run after every eighth turn, too. It is shorter than what counts as a stall of the loop."""
 
-_REASONS: Final = frozenset({"crashed", "not started"})
+_REASONS: Final = frozenset({"crashed", "not started", UNAVAILABLE})
 """The reasons that an agent may give for its own failure; any other becomes `crashed`."""
 
 

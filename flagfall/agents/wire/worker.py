@@ -110,7 +110,8 @@ def serve(
     except _HostGone:
         pass
     except BaseException as error:  # noqa: BLE001 - whatever stops the agent is reported to the host
-        failed = Failed("not started" if not link.ready else "crashed", _report(error))
+        reason = error.reason if isinstance(error, AgentFault) else "crashed"
+        failed = Failed(reason if link.ready else "not started", _report(error))
         with suppress(_HostGone):
             link.send(failed)
         return failed

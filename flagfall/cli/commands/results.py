@@ -20,6 +20,7 @@ def results(
     json: Flag = False,
     form: Annotated[Literal["table", "csv", "json", "parquet"] | None, Parameter(name=["--format"])] = None,
     matches: Flag = False,
+    compare: Annotated[tuple[str, str] | None, Parameter(negative="")] = None,
     wide: Flag = False,
 ) -> None:
     """Print the statistics of a match in the layout of round 1, or the standings of a tournament.
@@ -34,16 +35,26 @@ def results(
         json: Print one JSON object instead of text.
         form: Format of a tournament's rows; by default a table. Parquet needs pyarrow.
         matches: For a tournament, print a row for each seat of each match instead of the standings.
+        compare: For a tournament, print the difference of two agents on each task and in their duels, with
+            its interval and the probability that the first one is better.
         wide: Print whole tables, however long their lines are.
     """
     if file.is_dir():
-        from flagfall.cli.tournaments.results import show_tournament
+        from flagfall.cli.tournaments.results import show_comparison, show_tournament
 
+        if compare is not None:
+            if output is not None or form is not None or matches:
+                what = "prints tables, or with --json an object"
+                raise UsageError(f"--compare {what}: leave --output, --format and --matches out")
+            show_comparison(file, compare, json=json, wide=wide)
+            return
         show_tournament(file, output, "json" if json and form is None else form, matches=matches, wide=wide)
         return
     with reading(file):
-        if form is not None or matches:
-            raise UsageError("--format and --matches are for the folder of a tournament, not for a journal")
+        if form is not None or matches or compare is not None:
+            raise UsageError(
+                "--format, --matches and --compare are for the folder of a tournament, not for a journal"
+            )
         _show_match(file, output, json=json)
 
 

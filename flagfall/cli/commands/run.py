@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed, TaskIds, Texts
 from flagfall.cli.console.signals import SIGNALLED
-from flagfall.errors import UsageError
+from flagfall.errors import UNAVAILABLE, UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
@@ -175,7 +175,8 @@ def run(
         raise session.fault
     if session.signal:
         return SIGNALLED + session.signal
-    return int(fail_on_disqualified and session.has_disqualified)
+    reasons = session.disqualified
+    return int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
 
 
 def _print_notices(isolation: Isolation, plan: RunPlan) -> None:

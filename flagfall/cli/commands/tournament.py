@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Output, Quiet
-from flagfall.errors import FlagfallError, HostFault, UsageError
+from flagfall.errors import UNAVAILABLE, FlagfallError, HostFault, UsageError
 from flagfall.texts import one_line
 
 if TYPE_CHECKING:
@@ -96,21 +96,21 @@ def tournament(
 
     fault: FlagfallError | None = None
     code = 0
-    has_disqualified = False
+    reasons: set[str] = set()
     try:
         with logs.opened() as opened, screen.shown():
             code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error
     try:
-        has_disqualified = _print_results(loaded, folder, again, wide=wide)
+        reasons = _print_results(loaded, folder, again, wide=wide)
     except FlagfallError as error:
         fault = fault or error
     if fault is not None:
         raise fault
     if code == 0 and (loaded.output.report if report is None else report):
         _write_report(folder)
-    return code or int(fail_on_disqualified and has_disqualified)
+    return code or int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
 
 
 def _command_to_resume(plan: str, folder: Path, jobs: int | None, engine: str, seed: int | None) -> str:
@@ -150,8 +150,8 @@ def _check(plan: TournamentPlan, *private: Path) -> None:
     check_players(Player(agent.spec, isolation=agent.isolation) for agent in plan.agents)
 
 
-def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> bool:
-    """Print the standings, write the tables of the plan, and return whether an agent was disqualified."""
+def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool) -> set[str]:
+    """Print the standings, write the tables of the plan, and return why agents were disqualified."""
     from flagfall.cli.tournaments.results import print_standings
     from flagfall.tournament.folder import replace_file
     from flagfall.tournament.lock_file import add_made
@@ -171,4 +171,4 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
         except OSError as error:
             raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
         add_made(folder, path)
-    return any(row.time_losses or row.crashes for row in stands.rows)
+    return {one.reason for one in stands.disqualified}

@@ -49,10 +49,10 @@ class RunSession:
             self._progress = Progress(len(plan.matches), plan.request.steps)
 
     @property
-    def has_disqualified(self) -> bool:
-        """True if an agent was disqualified in a match."""
+    def disqualified(self) -> set[str]:
+        """The reasons for which agents were disqualified in the matches."""
         seats = (seat for match in self.played for seat in match.result.seats)
-        return any(seat.disqualified is not None for seat in seats)
+        return {seat.disqualified for seat in seats if seat.disqualified is not None}
 
     async def play(self) -> None:
         """Play the plan. Errors of host and user, and signals, are stored in `fault` and `signal`."""

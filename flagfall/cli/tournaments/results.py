@@ -8,14 +8,24 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_json, print_table, table
 from flagfall.cli.console.progress import watch_turns
 from flagfall.cli.gvgai.execution import say
-from flagfall.errors import UsageError
+from flagfall.errors import UsageError, suggest
 from flagfall.texts import counted, sanitize_terminal
 from flagfall.tournament.lock_file import add_made
-from flagfall.tournament.standings import FILE_FORMATS, agent_rows, export, match_rows, stored_standings
+from flagfall.tournament.standings import (
+    FILE_FORMATS,
+    agent_rows,
+    export,
+    match_rows,
+    stored_results,
+    stored_standings,
+)
+from flagfall.tournament.stats.differences import Comparisons
 from flagfall.tournament.store import Store
 from flagfall.tournament.tables import shown_columns
 from flagfall.viewer.report.data import choose, embed_replays, report_data, report_page
@@ -28,20 +38,14 @@ if TYPE_CHECKING:
     from flagfall.tournament.model import PlannedTask, TournamentPlan
     from flagfall.tournament.records import MatchRecord, MatchSpec
     from flagfall.tournament.standings import ExportRow, Standings
-    from flagfall.tournament.stats.intervals import Interval
+    from flagfall.tournament.stats.differences import Comparison
+    from flagfall.tournament.store import StoredPlan
     from flagfall.tournament.tables import AgentRow
     from flagfall.viewer.report.plots import PlotFormat
 
 
-def _interval(value: Interval, places: int) -> str:
-    if value.low is None or value.high is None:
-        return f"{value.value:z.{places}f}"
-    return f"{value.value:z.{places}f} [{value.low:z.{places}f}, {value.high:z.{places}f}]"
-
-
 _TEXTS: Final[dict[str, Callable[[Any, int], str]]] = {
-    "interval": _interval,
-    "spread": lambda value, places: f"{value.mu:z.{places}f} ± {value.sigma:.{places}f}",
+    "interval": lambda value, places: value.text(f"z.{places}f"),
     "number": lambda value, _: number(value),
     "count": lambda value, _: number(value),
     "duration": lambda value, _: duration(value),
@@ -69,7 +73,7 @@ def print_standings(shown: Standings, *, wide: bool = False) -> None:
             sanitize_terminal(row.task),
             sanitize_terminal(row.agent),
             number(row.matches),
-            _interval(row.score, 2),
+            row.score.text("z.2f"),
             number(row.reward),
             *counts,
         )
@@ -192,6 +196,61 @@ def _longest_ns(task: PlannedTask) -> int | None:
     return min(bounds, default=None)
 
 
+def show_comparison(folder: Path, agents: tuple[str, str], *, json: bool, wide: bool) -> None:
+    """Print the differences of two agents of a tournament, the first less the second."""
+    one, other = agents
+    with closing(Store(folder)) as store:
+        plan = _begun(folder, store).for_display()
+        known = [agent.name for agent in plan.agents]
+        for name in agents:
+            if name not in known:
+                # Names of a folder that somebody sent may hold what a terminal obeys.
+                raise UsageError(
+                    f"--compare: unknown agent {name!r}{suggest(name, map(sanitize_terminal, known))}"
+                )
+        if one == other:
+            raise UsageError(f"--compare: {one!r} is named twice: name two agents")
+        found = Comparisons(plan, stored_results(store, plan).columns).compare(one, other)
+    if json:
+        print_json(attrs.asdict(found))
+    else:
+        _print_comparison(found, wide=wide)
+
+
+def _print_comparison(found: Comparison, *, wide: bool) -> None:
+    one, other = map(sanitize_terminal, found.agents)
+    rows = table("task", numbers=("meetings", "difference", f"{one} is better"), title=f"{one} less {other}")
+    whole = [("all tasks", found.whole)] if len(found.tasks) != 1 else []
+    for task, row in [*found.tasks.items(), *whole]:
+        score = "" if row.score is None else row.score.text("z.3f")
+        rows.add_row(sanitize_terminal(task), number(row.meetings), score, _percent(row.better))
+    print_table(rows, wide=wide)
+    if (duels := found.duels) is None:
+        print("They had no duel.")
+        return
+    print(f"Duels: {number(duels.won)} won, {number(duels.drawn)} drawn, {number(duels.lost)} lost")
+    if any(duels.pairs):
+        counts = zip(("0", "1/2", "1", "3/2", "2"), map(number, duels.pairs), strict=True)
+        print(f"Pairs of games by points: {', '.join(f'{points}: {count}' for points, count in counts)}")
+    for title, interval in (("Elo difference", duels.elo), ("Normalized Elo", duels.normalized)):
+        if interval is not None:
+            print(f"{title}: {interval.text('z.0f')}")
+    if duels.los is not None:
+        print(f"Likelihood of superiority: {_percent(duels.los)}")
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def _begun(folder: Path, store: Store) -> StoredPlan:
+    """Return the plan of a tournament that has begun."""
+    stored = store.plan()
+    if stored is None:
+        raise UsageError(f"{folder}: the tournament has not begun")
+    return stored
+
+
 _SPARE_OF_MATCHES: Final = (
     *("credit_ns", "over_ns", "start_ns", "think_p50_ns", "think_max_ns", "think_p99_ns", "think_ns"),
     *("dropped", "skipped", "absent", "match_turns", "ticks", "game_score", "journal", "elapsed_ns"),
@@ -216,9 +275,7 @@ def show_tournament(
     if form == "parquet" and output is None:
         raise UsageError("Parquet is a binary format: name a file with --output")
     with closing(Store(folder)) as store:
-        stored = store.plan()
-        if stored is None:
-            raise UsageError(f"{folder}: the tournament has not begun")
+        stored = _begun(folder, store)
         if matches:
             if form == "table":
                 _print_matches(store.records(), wide=wide)

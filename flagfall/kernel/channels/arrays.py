@@ -127,6 +127,14 @@ def json_encode_hook(value: object) -> Any:
     return _plain(value, lambda parts: _Mapping(dtype=parts.dtype, shape=parts.shape, data=parts.data))
 
 
+def _list_encode_hook(value: Any) -> Any:
+    numpy = _numpy()
+    if type(value) is not numpy.ndarray:
+        return json_encode_hook(value)
+    pairs = numpy.stack([value.real, value.imag], -1) if value.dtype.kind == "c" else value
+    return pairs.tolist()
+
+
 def msgpack_encode_hook(value: object) -> Any:
     """Encode an array or scalar: the `enc_hook` of MessagePack; raises `CodecError` for other values."""
     return _plain(value, lambda parts: msgspec.msgpack.Ext(ARRAY_EXT, msgspec.msgpack.encode(parts)))
@@ -216,6 +224,14 @@ def _restore(value: Any) -> Any:
 def json_encoder() -> msgspec.json.Encoder:
     """Return an encoder that takes arrays; its `encode` raises `CodecError` for other unknown types."""
     return msgspec.json.Encoder(enc_hook=json_encode_hook)
+
+
+def list_encoder() -> msgspec.json.Encoder:
+    """Return an encoder for readers that know no arrays, which it writes as nested lists of numbers.
+
+    A complex number is a list of two, and NaN and infinity are `null`.
+    """
+    return msgspec.json.Encoder(enc_hook=_list_encode_hook)
 
 
 def msgpack_encoder() -> msgspec.msgpack.Encoder:

@@ -1,8 +1,8 @@
 """Meetings and encounters: agents, a task and a seed, and the matches that they take.
 
 Agents that share a game play one match for each rotation of the seats, so that with two seats both sides are
-played, all with one seed. On a task with one seat each agent plays alone with the same seed, and the scores
-are compared.
+played, all with one seed; for more seats a task may have more orders (`seat_orders`). On a task with one seat
+each agent plays alone with the same seed, and the scores are compared.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from flagfall.configfile.converter import Problems
+from flagfall.tournament.formats.pairing import seat_orders
 from flagfall.tournament.model import PlannedTask, SprtRule, Stop, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records, compare_solo
 from flagfall.tournament.stats.duels import SprtState, points_of, sprt_state
@@ -28,9 +29,17 @@ def meeting_matches(
     Args:
         agents: as many as the task has seats, or any number if it has one.
     """
-    for game, agent in enumerate(agents):
-        entrants = (agent,) if task.seats == 1 else (*agents[game:], *agents[:game])
-        yield MatchSpec(f"{name}-g{game}", entrants, task.name, seed, round_number)
+    game, size = 0, len(agents)
+    for order in task_orders(task):
+        for turn in range(size):
+            entrants = tuple([agents[(place + turn) % size] for place in order])
+            yield MatchSpec(f"{name}-g{game}", entrants, task.name, seed, round_number)
+            game += 1
+
+
+def task_orders(task: PlannedTask) -> Sequence[Sequence[int]]:
+    """Return the orders of seats in a meeting, each for as many matches as agents meet; see `seat_orders`."""
+    return ((0,),) if task.seats == 1 else seat_orders(task.seatings, task.seats)
 
 
 def until_played(specs: Iterable[MatchSpec], records: Records) -> Iterator[None]:
@@ -191,5 +200,4 @@ class SprtMonitor:
         self._state = self._evaluate()
 
     def _evaluate(self) -> SprtState:
-        rule = self._rule
-        return sprt_state(self._counts, elo0=rule.elo0, elo1=rule.elo1, alpha=rule.alpha, beta=rule.beta)
+        return sprt_state(self._counts, self._rule)

@@ -20,6 +20,7 @@ from flagfall.tournament.formats.encounters import (
     check_entrants,
     check_no_sprt,
     meeting_matches,
+    task_orders,
     until_played,
 )
 from flagfall.tournament.formats.pairing import circle_rounds
@@ -96,9 +97,13 @@ class FixedRounds:
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if no agent is withdrawn."""
-        meetings = (agents for task in plan.tasks for one in self._rounds(task) for agents in one)
-        # An agent alone is one match, and k agents at a game are k rotations.
-        return sum(map(len, meetings)) * plan.repeats
+        counts = (
+            len(agents) * len(task_orders(task))
+            for task in plan.tasks
+            for meetings in self._rounds(task)
+            for agents in meetings
+        )
+        return sum(counts) * plan.repeats
 
     def ranks(self, plan: TournamentPlan, records: Records) -> Points:  # noqa: ARG002 - see `Format`
         """Return nothing: the scoring of the plan ranks the agents."""

@@ -1,4 +1,4 @@
-"""Pairing of agents: the rounds of a round robin, and the cheapest pairs under constraints.
+"""Pairing of agents: the rounds of a round robin, orders of seats, and the cheapest pairs under constraints.
 
 A perfect matching of a graph pairs every vertex. Edmonds' blossom algorithm decides whether one exists
 (J. Edmonds, "Paths, trees, and flowers", 1965).
@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import permutations
 from typing import TypeAlias, TypeVar
+
+from flagfall.tournament.model import Seatings
 
 _T = TypeVar("_T")
 
@@ -36,6 +40,30 @@ def circle_rounds(agents: Sequence[_T]) -> list[list[tuple[_T, _T]]]:
         rounds.append(pairs)
         ring.insert(1, ring.pop())
     return rounds
+
+
+@cache
+def seat_orders(seatings: Seatings, seats: int) -> tuple[tuple[int, ...], ...]:
+    """Return the orders in which k agents take k seats, up to rotation.
+
+    Each order stands for k matches: in match n of them the agents are its numbers plus n, modulo k.
+
+    - `cyclic`: the plain order. Each agent has each seat once, but always the same neighbours.
+    - `balanced`: also each agent sits next before each other one equally often: once for even k, twice for
+      odd k, which takes two orders (E. J. Williams, "Experimental designs balanced for the estimation of
+      residual effects of treatments", 1949).
+    - `all`: all k! permutations.
+
+    Args:
+        seats: k.
+    """
+    if seatings == "all":
+        return tuple((0, *rest) for rest in permutations(range(1, seats)))
+    if seatings == "cyclic":
+        return (tuple(range(seats)),)
+    # 0, 1, k - 1, 2, k - 2, ...: the steps between neighbours are all different.
+    zigzag = tuple((place + 1) // 2 * (1 if place % 2 else -1) % seats for place in range(seats))
+    return (zigzag, zigzag[::-1]) if seats % 2 else (zigzag,)
 
 
 def pair_up(

@@ -25,7 +25,15 @@ from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
-from flagfall.tournament.model import DEFAULT_SCORING, MAX_REPEATS, PlannedAgent, PlannedTask
+from flagfall.tournament.model import (
+    DEFAULT_SCORING,
+    MAX_ELO,
+    MAX_REPEATS,
+    EloModel,
+    PlannedAgent,
+    PlannedTask,
+    Seatings,
+)
 from flagfall.tournament.tables import scorings
 
 
@@ -45,6 +53,7 @@ def _scoring(text: str) -> str:
 ScoringName = Annotated[str, Parsed(_scoring)]
 Seed = Annotated[int, Bounds(0, MAX_SEED)]
 Repeats = Annotated[int, Bounds(1, MAX_REPEATS)]
+EloDifference = Annotated[float, Bounds(-MAX_ELO, MAX_ELO)]
 Duration = Annotated[int, Parsed(_positive_duration)]
 Control = Annotated[TimeControl, Parsed(TimeControl.parse)]
 
@@ -78,6 +87,7 @@ class TaskTable:
     time_control: Control | None = None
     tick: Duration | None = None
     score: Literal["result", "reward"] = "result"
+    seatings: Seatings = "cyclic"
     words: str | None = None
     bit_mode: bool = False
     scramble: bool = False
@@ -94,10 +104,11 @@ class SprtTable:
     """The table `stop.sprt`."""
 
     agents: Texts | None = None
-    elo0: float = 0.0
-    elo1: float = 10.0
+    elo0: EloDifference = 0.0
+    elo1: EloDifference = 10.0
     alpha: float = 0.05
     beta: float = 0.05
+    model: EloModel = "logistic"
 
 
 @attrs.frozen(kw_only=True)
@@ -321,6 +332,7 @@ def _task(
         tick_ns=table.tick,
         score=table.score,
         last=last,
+        seatings=table.seatings,
     )
     if len(agents) < entry.seats:
         raise UsageError(f"{name} seats {entry.seats} agents, but only {len(agents)} play it: name more")

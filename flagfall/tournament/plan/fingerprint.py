@@ -29,11 +29,14 @@ from flagfall.timing import TimeControl
 from flagfall.tournament.formats.schedule import FORMATS, MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
     DEFAULT_SCORING,
+    MAX_ELO,
     MAX_REPEATS,
+    EloModel,
     Format,
     Output,
     PlannedAgent,
     PlannedTask,
+    Seatings,
     SprtRule,
     Stop,
     TournamentPlan,
@@ -47,6 +50,7 @@ _MAX_NAME_CHARS: Final = 1000
 """Longest name of an agent or a task; plan files allow 80 characters, and programs that make plans any."""
 
 _Count = Annotated[int, Meta(ge=0)] | None
+_Elo = Annotated[float, Meta(ge=-MAX_ELO, le=MAX_ELO)]
 _Rate = Annotated[float, Meta(gt=0.0, lt=0.5)]
 _StructT = TypeVar("_StructT", bound=Struct)
 
@@ -74,6 +78,7 @@ class _Task(Struct, kw_only=True):
     score: Literal["result", "reward"] = "result"
     last: _Count = None
     seed: int | None = None
+    seatings: Seatings = "cyclic"
 
 
 class _Stop(Struct, kw_only=True):
@@ -83,10 +88,11 @@ class _Stop(Struct, kw_only=True):
 
 class _Sprt(Struct, kw_only=True):
     agents: tuple[str, str]
-    elo0: float
-    elo1: float
+    elo0: _Elo
+    elo1: _Elo
     alpha: _Rate
     beta: _Rate
+    model: EloModel = "logistic"
 
 
 def plan_facts(plan: TournamentPlan) -> dict[str, str]:

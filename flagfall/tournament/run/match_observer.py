@@ -22,6 +22,7 @@ from flagfall.events import (
 )
 from flagfall.kernel.outcomes import MatchResult, SeatStats
 from flagfall.tasks.vgdl.learning_track import TRAINING
+from flagfall.texts import one_line
 from flagfall.timing import Budget, TimeControl
 from flagfall.timing.durations import MS
 from flagfall.tournament.records import (
@@ -40,6 +41,9 @@ take a few time slices."""
 
 KEPT: Final = 64
 """Most late turns and stalls that are kept to find those that coincide, which follow each other closely."""
+
+MAX_DETAIL_CHARS: Final = 400
+"""Longest detail of a disqualification in a record; the journal has all of it."""
 
 _COUNTERS: Final = tuple(
     field.name for field in attrs.fields(SeatStats) if hasattr(attrs.fields(SeatRecord), field.name)
@@ -244,6 +248,7 @@ class MatchObserver:
                 agent=agent,
                 score=score,
                 fell=report.lost_by,
+                detail="" if report.lost_by is None else one_line(report.detail, MAX_DETAIL_CHARS),
                 think_p50_ns=think.quantile_ns(0.5),
                 think_p99_ns=think.quantile_ns(0.99),
                 over_ns=over_ns,

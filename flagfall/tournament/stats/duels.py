@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from math import sqrt
 from typing import Final, Literal
 
 import attrs
 import numpy as np
 
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, ResultColumns
+from flagfall.tournament.model import EloModel, SprtRule
 from flagfall.tournament.records import MatchRecord, compare_solo
 
 PAIR: Final = 2
@@ -40,7 +42,7 @@ def points_of(records: Sequence[MatchRecord]) -> tuple[dict[str, float], ...]:
 
 @attrs.frozen(eq=False)
 class Duels:
-    """Comparisons of two agents, in the order of the schedule: games for two, and agents that played alone.
+    """Comparisons of two agents, in the order of the schedule.
 
     There is none where both agents were disqualified.
 
@@ -71,12 +73,21 @@ class Duels:
 
 
 def duels_of(results: ResultColumns) -> Duels:
-    """Return all duels."""
-    parts = [_duels_of_games(results), *(group.duels() for group in _alone(results))]
+    """Return the comparisons of games for two, and of agents that played alone with the same seed."""
+    return _joined([_pairs_of_games(results, PAIR), *(group.duels() for group in _alone(results))])
+
+
+def pairs_of_games(results: ResultColumns) -> Duels:
+    """Return the comparisons of all pairs of agents in games for more than two seats."""
+    sizes = np.unique(results.seats[results.seats > PAIR]).tolist() or [PAIR + 1]
+    return _joined([_pairs_of_games(results, size) for size in sizes])
+
+
+def _joined(parts: Sequence[Duels]) -> Duels:
+    """Return the duels of all parts by meeting; those of one meeting are in one part, in their order."""
     parts = [part for part in parts if len(part.score)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
-    # Of one meeting all duels are in one part, in their order.
     order = np.argsort(np.concatenate([part.meeting for part in parts]), kind="stable")
     return Duels(
         *(
@@ -86,12 +97,19 @@ def duels_of(results: ResultColumns) -> Duels:
     )
 
 
-def _duels_of_games(results: ResultColumns) -> Duels:
-    place = np.flatnonzero(results.seats == PAIR)
-    one = results.first_seat[place]
-    counted = (results.score[one] != 0) | (results.score[one + 1] != 0)
-    place, one = place[counted], one[counted]
-    return Duels(results.agent[one], results.agent[one + 1], results.score[one], results.meeting[place])
+def _pairs_of_games(results: ResultColumns, size: int) -> Duels:
+    """Return the comparisons of games for so many seats, from the order of their scores."""
+    place = np.flatnonzero(results.seats == size)
+    ones, others = np.triu_indices(size, 1)
+    one, other = ((results.first_seat[place][:, None] + seats).ravel() for seats in (ones, others))
+    mine, theirs = results.score[one], results.score[other]
+    counted = (mine != 0) | (theirs != 0)  # else both were disqualified: who was not beat the other
+    return Duels(
+        results.agent[one][counted],
+        results.agent[other][counted],
+        np.where(mine == theirs, 0.5, mine > theirs)[counted],
+        np.repeat(results.meeting[place], len(ones))[counted],
+    )
 
 
 @attrs.frozen(eq=False)
@@ -199,13 +217,6 @@ def mean_by_meeting(results: ResultColumns, seats: Array) -> tuple[Array, Array,
     return found // size, found % size, means
 
 
-def game_tables(results: ResultColumns) -> Iterator[dict[str, float]]:
-    """Yield the score of each agent in each game for more than two seats."""
-    for match in np.flatnonzero(results.seats > PAIR):
-        seats = range(results.first_seat[match], results.first_seat[match + 1])
-        yield {results.agents[results.agent[seat]]: float(results.score[seat]) for seat in seats}
-
-
 # Sequential probability ratio test of two agents.
 #
 # It decides whether the first one is stronger by `elo0` (H0) or by `elo1` (H1).
@@ -217,17 +228,28 @@ def game_tables(results: ResultColumns) -> Iterator[dict[str, float]]:
 # depend on each other, pairs do not, so only pairs may be counted.
 #
 # Under each hypothesis the outcomes are distributed as likely as can be where the expected score is that of
-# its Elo: with the observed shares q_i of outcomes a_i, it is p_i = q_i / (1 + x (a_i - s)), where x makes
-# the expectation s, and LLR = n sum q_i log(p1_i / p0_i). (A. B. Owen, "Empirical Likelihood", 2001, for
-# p_i; M. Van den Bergh, "A practical introduction to the GSPRT", for the test in engine matches.)
+# its Elo: with the observed shares q_i of outcomes a_i, it is p_i = q_i / (1 + x b_i), where x makes
+# sum p_i b_i = 0, b_i = a_i - s for the expected score s, and LLR = n sum q_i log(p1_i / p0_i). (A. B. Owen,
+# "Empirical Likelihood", 2001, for p_i; M. Van den Bergh, "A practical introduction to the GSPRT", for the
+# test in engine matches.)
+#
+# Normalized Elo is 800 / log(10) times t = (s - 1/2) / sd, with the standard deviation sd of a game; for
+# pairs it is sqrt(2) times that of the mean of a pair. It equals Elo where differences are small and no game
+# is drawn, and alone determines how many games a test takes. The most likely distribution with a given t has
+# b_i = a_i - 1/2 - t sd (1 + ((a_i - s) / sd)^2) / 2, with its own s and sd. (M. Van den Bergh, "Comments on
+# normalized Elo", section 4.1; fishtest and fastchess test in this way.)
 
 ELO_SCALE: Final = 400.0 / math.log(10)
 """Elo for one unit of log odds."""
 
+NORMALIZED_SCALE: Final = 2.0 * ELO_SCALE
+"""Normalized Elo for a mean that is one standard deviation of a game above 1/2."""
+
 UNSEEN: Final = 1e-3
 """Count assumed for outcomes that were never seen; with 0, no other expectation would be possible."""
 
-_HALVINGS: Final = 60
+_STEPS: Final = 100
+_CLOSE: Final = 1e-12
 
 
 def expected_score(elo: float) -> float:
@@ -240,31 +262,64 @@ def sprt_bounds(alpha: float, beta: float) -> tuple[float, float]:
     return math.log(beta / (1.0 - alpha)), math.log((1.0 - beta) / alpha)
 
 
-def log_likelihood_ratio(counts: Mapping[float, float], elo0: float, elo1: float) -> float:
+def log_likelihood_ratio(
+    counts: Mapping[float, float], elo0: float, elo1: float, model: EloModel = "logistic"
+) -> float:
     """Return the LLR.
 
     Args:
-        counts: count of each outcome, from 0 to 1 and including both.
+        counts: count of each outcome, from 0 to 1 and including both: three of single games, five of pairs.
     """
     seen = {outcome: count or UNSEEN for outcome, count in counts.items()}
     n = sum(seen.values())
     shares = {outcome: count / n for outcome, count in seen.items()}
-    score0, score1 = expected_score(elo0), expected_score(elo1)
-    tilt0, tilt1 = _tilt(shares, score0), _tilt(shares, score1)
-    return n * sum(
-        share * math.log((1.0 + tilt0 * (a - score0)) / (1.0 + tilt1 * (a - score1)))
-        for a, share in shares.items()
-    )
+    if model == "normalized":
+        scale = sqrt((len(counts) - 1) // 2) / NORMALIZED_SCALE
+        ratios0, ratios1 = (_ratios_of_t(shares, elo * scale) for elo in (elo0, elo1))
+    else:
+        ratios0, ratios1 = (
+            _ratios(shares, {a: a - score for a in shares}) for score in map(expected_score, (elo0, elo1))
+        )
+    return n * sum(share * math.log(ratios0[a] / ratios1[a]) for a, share in shares.items())
 
 
-def _tilt(shares: Mapping[float, float], score: float) -> float:
-    """Return the x of the module's head by bisection: the function decreases with x."""
-    low, high = -1.0 / (max(shares) - score), 1.0 / (score - min(shares))
-    for _ in range(_HALVINGS):
-        x = (low + high) / 2.0
-        excess = sum(share * (a - score) / (1.0 + x * (a - score)) for a, share in shares.items())
+def _ratios(shares: Mapping[float, float], b: Mapping[float, float]) -> dict[float, float]:
+    """Return q_i / p_i = 1 + x b_i of the head of this part, by Newton's method between bounds."""
+    low, high, x = -1.0 / max(b.values()), -1.0 / min(b.values()), 0.0
+    for _ in range(_STEPS):
+        weighed = [(share, b[a] / (1.0 + x * b[a])) for a, share in shares.items()]
+        excess = sum(share * one for share, one in weighed)  # decreases with x
         low, high = (x, high) if excess > 0 else (low, x)
-    return (low + high) / 2.0
+        before, x = x, x + excess / sum(share * one * one for share, one in weighed)
+        if not low < x < high:
+            x = (low + high) / 2.0
+        if abs(x - before) <= _CLOSE * abs(x):
+            break
+    return {a: 1.0 + x * b[a] for a in shares}
+
+
+def _ratios_of_t(shares: Mapping[float, float], t: float) -> dict[float, float]:
+    """Return q_i / p_i of the most likely distribution with a given t.
+
+    With s = 1/2 + u, sd is u / t, so b_i follows from u alone. The distribution that it gives has a larger
+    expectation than s if u is too small, and a smaller one if it is too large.
+    """
+    if t < 0:
+        mirrored = _ratios_of_t({1.0 - a: share for a, share in shares.items()}, -t)
+        return {a: mirrored[1.0 - a] for a in shares}
+    if t < _CLOSE:
+        return _ratios(shares, {a: a - 0.5 for a in shares})
+    low, high = (1.0 - 1.0 / sqrt(1.0 + t * t)) / 2.0, 0.5  # below, no outcome has a positive b
+    u = (low + high) / 2.0
+    for _ in range(_STEPS):
+        b = {a: a - 0.5 - u / 2.0 - (t * (a - 0.5 - u)) ** 2 / (2.0 * u) for a in shares}
+        ratios = _ratios(shares, b)
+        found = sum(share / ratios[a] * (a - 0.5) for a, share in shares.items())
+        if abs(found - u) < _CLOSE:
+            break
+        low, high = (u, high) if found > u else (low, u)
+        u = found if low < found < high else (low + high) / 2.0
+    return ratios
 
 
 @attrs.frozen
@@ -289,10 +344,10 @@ class SprtState:
         return "H1" if self.llr >= self.upper else None
 
 
-def sprt_state(
-    counts: Mapping[float, int], *, elo0: float, elo1: float, alpha: float, beta: float
-) -> SprtState:
+def sprt_state(counts: Mapping[float, int], rule: SprtRule) -> SprtState:
     """Return the state of a test with some outcomes."""
-    lower, upper = sprt_bounds(alpha, beta)
-    llr = log_likelihood_ratio(counts, elo0, elo1) if any(counts.values()) else 0.0
+    lower, upper = sprt_bounds(rule.alpha, rule.beta)
+    llr = 0.0
+    if any(counts.values()):
+        llr = log_likelihood_ratio(counts, rule.elo0, rule.elo1, rule.model)
     return SprtState(llr, lower, upper, dict(counts))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from math import floor, log2
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from flagfall.events import SeatDisqualified
@@ -14,6 +16,7 @@ from flagfall.tournament.columns import NOT_DISQUALIFIED, Array
 from flagfall.tournament.excerpts import first_disqualifications, sample, spec_of
 from flagfall.tournament.model import PlannedTask
 from flagfall.tournament.records import MatchRecord, longest_ns
+from flagfall.tournament.stats.differences import Comparisons
 from flagfall.tournament.tables import COLUMNS, AgentTable, Column
 from flagfall.viewer.report.source import Episode, ReportSource
 
@@ -45,6 +48,36 @@ def cross_table(source: ReportSource) -> dict[str, Any]:
     }
 
 
+MAX_COMPARED: Final = 24
+"""Agents, from the best one on, whose differences are computed: those of the cross table."""
+
+
+def differences(source: ReportSource) -> list[dict[str, Any]]:
+    """Return the differences of each two of the best agents that met: `one` less `other`, by their places.
+
+    Returns:
+        By pair: `score` and `better`, see `Difference`, and `elo` and `los`, see `DuelDifference`; `None` is
+        what cannot be known.
+    """
+    comparisons = Comparisons(source.plan, source.results.columns)
+    comparisons.duels = source.duels
+    found = []
+    for (one, name), (other, opponent) in combinations(enumerate(source.ranked[:MAX_COMPARED]), 2):
+        pair = comparisons.compare(name, opponent)
+        if pair.whole.meetings:
+            duels = None if pair.duels is None else attrs.asdict(pair.duels)
+            whole = attrs.asdict(pair.whole)
+            found.append(
+                {
+                    "one": one,
+                    "other": other,
+                    **{key: whole[key] for key in ("score", "better")},
+                    **{key: duels and duels[key] for key in ("elo", "los")},
+                }
+            )
+    return found
+
+
 def _ranks(source: ReportSource) -> Array:
     """Return the place of each agent of the columns in the standings."""
     place = {name: number for number, name in enumerate(source.ranked)}
@@ -74,7 +107,7 @@ def _course(source: ReportSource, rating: Column) -> dict[str, Any]:
     course = _Course(len(source.ranked), len(ends))
     matches = np.searchsorted(columns.meeting, ends).tolist()
     for point, (end, number) in enumerate(zip(ends, matches, strict=True)):
-        table = AgentTable(source.plan, columns.beginning(number), resamples=0)
+        table = AgentTable(source.plan, columns.beginning(number))
         table.duels = source.duels.beginning(end)  # of all, they take as long as the rating
         for place, found in enumerate(rating.values(table)):
             if found is not None:

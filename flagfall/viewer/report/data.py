@@ -30,6 +30,7 @@ from flagfall.viewer.replay.page import MAX_PAGE_BYTES, PageFull, replay_blocks
 from flagfall.viewer.report.comparisons import (
     BINS_OF_AN_OCTAVE,
     cross_table,
+    differences,
     disqualifications,
     learning_curves,
     limits,
@@ -245,6 +246,7 @@ def report_data(
         ],
         "task_rows_of": len(stands["tasks"]),
         "cross": cross_table(source),
+        "differences": differences(source),
         "ratings": rating_course(source),
         "curves": learning_curves(source),
         "times": {

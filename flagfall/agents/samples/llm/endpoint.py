@@ -1,7 +1,7 @@
 """Requests to an endpoint with OpenAI's chat completions, and the options of a language model.
 
-The key is sent to the endpoint only: it is in no text, log, traceback or journal. Nor is the text of an
-endpoint's refusal, which might repeat the key; in an answer the key is replaced.
+The key is sent to the endpoint only: it is in no text, log, traceback or journal. Where an answer or an error
+of the endpoint repeats it, it is replaced.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from http.client import responses
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -17,7 +18,8 @@ import msgspec
 import trio
 
 from flagfall.agents.samples.llm.conversation import AnswerForm
-from flagfall.errors import AgentFault, FlagfallError, UsageError, suggest
+from flagfall.errors import UNAVAILABLE, AgentFault, FlagfallError, UsageError, suggest
+from flagfall.texts import one_line
 
 if TYPE_CHECKING:
     import httpx
@@ -91,7 +93,8 @@ class ModelOptions:
             JSON Schema), `tools` (a call of a function), `json` (a JSON object), `text` (nothing is
             requested), or `auto`: `schema`, and `text` if the endpoint refuses that.
         on_failure: after a turn for which the endpoint gave no answer: `nil` plays on, with the NIL action;
-            `end` ends the match for this agent.
+            `end` ends the match for this agent; `auto` plays on, but ends it where the model has never
+            answered: at a refusal, after `MAX_FAILED_TURNS`, and at the end of the match.
         listen: in byte tasks: most bytes that are heard before the model is asked, pause or not.
     """
 
@@ -102,7 +105,7 @@ class ModelOptions:
     system: str = ""
     memory: int = 8
     format: Literal["auto", "schema", "tools", "json", "text"] = "auto"
-    on_failure: Literal["nil", "end"] = "nil"
+    on_failure: Literal["auto", "nil", "end"] = "auto"
     listen: int = 80
 
     @classmethod
@@ -142,7 +145,7 @@ class ModelOptions:
                 self.format in {"auto", "schema", "tools", "json", "text"},
                 "auto, schema, tools, json or text",
             ),
-            "on_failure": (self.on_failure in {"nil", "end"}, "nil or end"),
+            "on_failure": (self.on_failure in {"auto", "nil", "end"}, "auto, nil or end"),
             "listen": (_is_whole(self.listen, 1, MAX_LISTEN), f"a number from 1 to {MAX_LISTEN}"),
         }
         return [(name, wanted) for name, (fits, wanted) in rules.items() if not fits]
@@ -168,6 +171,21 @@ def _is_number(value: Any, least: float, most: float) -> bool:
 MAX_ANSWER_BYTES: Final = 256 * 1024
 """Maximum size of a response that is read."""
 
+MAX_ERROR_BYTES: Final = 16 * 1024
+"""Most of a response with an error that is read."""
+
+MAX_ERROR_SECONDS: Final = 1.0
+"""Longest time in which such a response is read: its status has arrived."""
+
+MAX_ERROR_CHARS: Final = 300
+"""Longest text of an endpoint in a message."""
+
+_TELLING: Final = 3
+"""Characters of a key that tell nothing: many keys begin with the same."""
+
+MAX_FAILED_TURNS: Final = 10
+"""Turns without an answer after which a model that has never answered is taken to be unavailable."""
+
 MAX_COUNTED_TOKENS: Final = 10**9
 """Larger counts of tokens are not believed."""
 
@@ -191,17 +209,17 @@ _FUNCTION: Final = "answer"
 
 
 class EndpointError(AgentFault):
-    """The endpoint fails for good, or has failed and the match is to end then; the agent has crashed."""
+    """The endpoint gave no answer, so the match ends for the agent."""
 
     def __init__(self, what: str) -> None:
-        super().__init__("crashed", what)
+        super().__init__(UNAVAILABLE, what)
 
 
 class Failure(FlagfallError):
     """A request without an answer.
 
     Attributes:
-        what: describes it in one line, without texts of the endpoint.
+        what: describes it in one line, with what the endpoint says; never with the key.
         seconds: pause that the endpoint asks for.
         permanent: the request would fail again.
         may_be_form: it may fail because the endpoint does not know the requested form of answers.
@@ -335,9 +353,11 @@ class ModelClient:
             raise
         finally:
             self.seconds += time.perf_counter() - began
-        answer = read_completion(body)
-        key = self._endpoint.key
-        return attrs.evolve(answer, text=answer.text.replace(key, "***")) if key else answer
+        try:
+            answer = read_completion(body)
+        except Failure as failure:
+            raise Failure(failure.kind, f"{failure.what}{self._said(body)}") from None
+        return attrs.evolve(answer, text=self._without_key(answer.text))
 
     def _requested(self, form: AnswerForm) -> dict[str, Any]:
         """Return the fields of a request that ask for a form of answers."""
@@ -354,34 +374,66 @@ class ModelClient:
 
     async def _post(self, request: dict[str, Any]) -> bytes:
         http = self._http
+        status, retry_after = 0, ""
         body = bytearray()
         failure: Failure | None = None
         try:
             url = f"{self._endpoint.url}/chat/completions"
             with trio.CancelScope() as reading:  # leaving the loop would leave httpx's generators open
                 async with self._client.stream("POST", url, json=request) as response:
-                    _judge(response.status_code, response.headers.get("retry-after", ""))
+                    status, retry_after = response.status_code, response.headers.get("retry-after", "")
+                    if status != _OK:
+                        reading.deadline = trio.current_time() + MAX_ERROR_SECONDS
                     async for chunk in response.aiter_raw():
                         body += chunk
-                        if len(body) > MAX_ANSWER_BYTES:
+                        if len(body) > (MAX_ANSWER_BYTES if status == _OK else MAX_ERROR_BYTES):
                             reading.cancel()
         except (http.ConnectError, http.ConnectTimeout, http.InvalidURL, http.UnsupportedProtocol):
             # Its own text may hold the URL.
             failure = Failure("unreachable", "the endpoint cannot be reached")
         except http.HTTPError:
-            failure = Failure("broken_answers", "the connection broke, or spoke no HTTP")
+            if status in {0, _OK}:
+                failure = Failure("broken_answers", "the connection broke, or spoke no HTTP")
         if failure is not None:
             raise failure
+        _judge(status, retry_after, self._said(bytes(body)))
         if len(body) > MAX_ANSWER_BYTES:
             raise Failure("broken_answers", f"the response is longer than {MAX_ANSWER_BYTES} bytes")
         return bytes(body)
 
+    def _said(self, body: bytes) -> str:
+        """Return what the endpoint says in a response without an answer, to follow a description of it."""
+        line = one_line(self._without_key(_message_in(body[:MAX_ERROR_BYTES])), MAX_ERROR_CHARS)
+        return f": {line}" if line else ""
 
-def _judge(status: int, retry_after: str) -> None:
+    def _without_key(self, text: str) -> str:
+        key = self._endpoint.key
+        if not key:
+            return text
+        text = text.replace(key, "***")
+        # A text that was cut off may end within the key.
+        for size in range(len(key) - 1, _TELLING, -1):
+            text = f"{text[:-size]}***" if text.endswith(key[:size]) else text
+        return text
+
+
+def _message_in(body: bytes) -> str:
+    """Return the message in the JSON of an error, of whichever server; else the whole text."""
+    try:
+        found = whole = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace")
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict):
+            found = found.get(name, found)
+    return found if isinstance(found, str) else msgspec.json.encode(whole).decode()
+
+
+def _judge(status: int, retry_after: str, said: str) -> None:
     """Raise the failure that a status means, if it means one."""
     if status == _OK:
         return
-    what = f"HTTP status {status}"
+    what = f"HTTP status {status} {responses.get(status, '')}".rstrip() + said
     if status == _TOO_MANY or status in _AGAIN:
         whole = retry_after.isdecimal() and retry_after.isascii() and len(retry_after) <= MAX_RETRY_DIGITS
         kind: FailureKind = "rate_limited" if status == _TOO_MANY else "server_errors"

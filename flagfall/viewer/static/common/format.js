@@ -103,10 +103,23 @@ export function byteSize(n) {
  */
 export function columnText({ form, decimals }, value) {
   if (value === null || value === undefined) return "–";
-  if (form === "interval") return fixed(value.value, decimals);
-  if (form === "spread") return `${fixed(value.mu, decimals)} ± ${fixed(value.sigma, decimals)}`;
+  if (form === "interval") return intervalText(value, (one) => fixed(one, decimals), { ends: false });
   if (form === "duration") return value ? duration(value) : "–";
   return form === "count" ? count(value) : number(value);
+}
+
+/**
+ * Interval as text: "1,202 [604, 1,800]", "≥ 604", or "1,202 (too few)".
+ * @param {{value: number, low: ?number, high: ?number, lack: string}} interval the interval
+ * @param {function(number): string} format text of a number
+ * @param {{ends?: boolean}} [options] without `ends`, of an interval that has both only the estimate
+ * @returns {string}
+ */
+export function intervalText({ value, low, high, lack }, format, { ends = true } = {}) {
+  if (low === null && high === null) return lack ? `${format(value)}${ends ? ` (${lack})` : ""}` : "not bounded";
+  if (high === null) return `≥ ${format(low)}`;
+  if (low === null) return `≤ ${format(high)}`;
+  return ends ? `${format(value)} [${format(low)}, ${format(high)}]` : format(value);
 }
 
 /**

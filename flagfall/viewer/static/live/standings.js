@@ -1,7 +1,7 @@
 // Table of the standings, each estimate with its interval drawn.
 
 import { el, fill, visible } from "../common/dom.js";
-import { columnText, count, countOf, filledColumns, fixed, number } from "../common/format.js";
+import { columnText, count, countOf, filledColumns, fixed, intervalText, number } from "../common/format.js";
 import { drawing, linear, svg } from "../common/svg.js";
 
 const STRIP_WIDTH = 150;
@@ -59,7 +59,7 @@ function mark(value, kind) {
 
 /** Scale over all intervals. */
 function scaleOf(intervals) {
-  const values = intervals.filter(Boolean).flatMap(({ value, low, high }) => [value, low ?? value, high ?? value]);
+  const values = intervals.filter(Boolean).flatMap(({ value, low, high }) => [low ?? high ?? value, high ?? low ?? value]);
   const [least, most] = values.length ? [Math.min(...values), Math.max(...values)] : [0, 1];
   const room = (most - least || 1) * 0.04;
   return linear([least - room, most + room], [4, STRIP_WIDTH - 4]);
@@ -70,14 +70,13 @@ function strip(interval, scale, { label: name, decimals }) {
   if (!interval) return null;
   const { value, low, high } = interval;
   const y = STRIP_HEIGHT / 2;
-  const show = (value) => fixed(value, decimals);
-  const known = low !== null && high !== null;
-  const label = known ? `${name} from ${show(low)} to ${show(high)}` : `${name} ${show(value)}, without an interval`;
+  const label = `${name} ${intervalText(interval, (one) => fixed(one, decimals))}`;
   return drawing(STRIP_WIDTH, STRIP_HEIGHT, label,
     svg("title", {}, label),
     svg("line", { class: "ground", x1: 0, x2: STRIP_WIDTH, y1: y, y2: y }),
-    known && svg("line", { class: "interval", x1: scale(low), x2: scale(high), y1: y, y2: y }),
-    svg("circle", { class: "estimate", cx: scale(value), cy: y, r: 3.5 }));
+    (low !== null || high !== null) && svg("line", { class: "interval", x1: low === null ? 4 : scale(low),
+      x2: high === null ? STRIP_WIDTH - 4 : scale(high), y1: y, y2: y }),
+    (low === null) === (high === null) && svg("circle", { class: "estimate", cx: scale(value), cy: y, r: 3.5 }));
 }
 
 /** Table by task, folded at first. */
@@ -87,14 +86,13 @@ function byTask(stands, open) {
     el("summary", {}, "By task"),
     el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Standings by task" },
       el("table", {},
-        el("thead", {}, el("tr", {}, [["Task", ""], ["Agent", ""], ["Matches", "number"], ["Mean score", "number"],
-          ["95 % interval", "number"], ["Disqualified", "number"]].map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
+        el("thead", {}, el("tr", {}, [["Task", ""], ["Agent", ""], ["Matches", "number"], ["Mean score, 95 % interval", "number"],
+          ["Disqualified", "number"]].map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
         el("tbody", {}, stands.tasks.map((row) => el("tr", {},
           el("td", {}, visible(row.task, 60)),
           el("td", {}, visible(row.agent, 60)),
           el("td", { class: "number" }, count(row.matches)),
-          el("td", { class: "number" }, number(row.score?.value, 3)),
-          el("td", { class: "number" }, row.score?.low == null ? "–" : `${number(row.score.low, 3)} to ${number(row.score.high, 3)}`),
+          el("td", { class: "number" }, row.score ? intervalText(row.score, (one) => number(one, 3)) : "–"),
           el("td", { class: "number" }, mark(row.fell, "bad"))))))),
     stands.tasks_left_out ? el("p", { class: "small muted" }, `${countOf(stands.tasks_left_out, "more row")}.`) : null);
 }

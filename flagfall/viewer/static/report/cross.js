@@ -1,7 +1,7 @@
-// Cross table: how each agent did against each other one.
+// Cross table: how each agent did against each other one, and by how much it is better.
 
 import { el, fill } from "../common/dom.js";
-import { count, number, percent } from "../common/format.js";
+import { count, fixed, intervalText, number, percent } from "../common/format.js";
 import { agentName, reportLabel, reportName, reportSection } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
@@ -14,17 +14,35 @@ const REPORT_MOST_AGENTS = 24;
  * @returns {?HTMLElement} null where no two agents met
  */
 export function crossSection(data) {
-  if (!data.cross.pairs.length) return null;
+  if (!data.cross.pairs.length && !data.differences.length) return null;
   const meetings = new Map();
+  const put = (one, other, facts) => meetings.set(`${one} ${other}`, { ...meetings.get(`${one} ${other}`), ...facts });
   for (const [one, other, points, games] of data.cross.pairs) {
-    meetings.set(`${one} ${other}`, { points, games });
-    meetings.set(`${other} ${one}`, { points: games - points, games });
+    put(one, other, { points, games });
+    put(other, one, { points: games - points, games });
+  }
+  for (const { one, other, ...difference } of data.differences) {
+    put(one, other, difference);
+    put(other, one, reportReversed(difference));
   }
   const size = Math.min(data.agents.length, REPORT_MOST_AGENTS);
   const cut = data.agents.length > REPORT_MOST_AGENTS ? ` The best ${size} of ${count(data.agents.length)} agents; choose one below for all its opponents.` : "";
-  return reportSection("cross", "Cross table",
-    `Points of the agent on the left against the one above, in percent of their duels; a draw is half a point.${cut}`,
-    reportCrossTable(data, meetings, size), reportOpponents(data, meetings));
+  const lead = data.cross.pairs.length ? `Points of the agent on the left against the one above, in percent of their duels; a draw is half a point.${cut}` : null;
+  return reportSection("cross", "Cross table", lead,
+    lead && reportCrossTable(data, meetings, size), reportOpponents(data, meetings));
+}
+
+/** Difference from the point of view of the other agent. */
+function reportReversed({ score, better, elo, los }) {
+  const less = (one) => one === null ? null : -one;
+  const interval = (one) => one && { ...one, value: -one.value, low: less(one.high), high: less(one.low) };
+  const rest = (share) => share === null ? null : 1 - share;
+  return { score: interval(score), better: rest(better), elo: interval(elo), los: rest(los) };
+}
+
+/** Interval with some decimals, in the cell of a table. */
+function reportInterval(interval, decimals) {
+  return interval ? intervalText(interval, (one) => fixed(one, decimals)) : "–";
 }
 
 function reportCrossTable(data, meetings, size) {
@@ -42,7 +60,7 @@ function reportCrossTable(data, meetings, size) {
 function reportCrossCell(data, meetings, agent, other) {
   if (agent === other) return el("td", { class: "cell self" }, el("span", { class: "visually-hidden" }, "itself"));
   const met = meetings.get(`${agent} ${other}`);
-  if (!met) return el("td", { class: "cell muted" }, "·");
+  if (!met?.games) return el("td", { class: "cell muted" }, "·");
   const share = met.points / met.games;
   const strength = Math.round(Math.abs(share - 0.5) * 200);
   const tint = `color-mix(in srgb, var(${share >= 0.5 ? "--good-soft" : "--bad-soft"}) ${strength}%, transparent)`;
@@ -59,14 +77,22 @@ function reportOpponents(data, meetings) {
   const show = () => {
     if (choice.value === "") { fill(place); return; }
     const agent = Number(choice.value);
-    const rows = data.agents.map((_, other) => ({ other, ...meetings.get(`${agent} ${other}`) })).filter((row) => row.games);
+    const rows = data.agents.map((_, other) => ({ other, ...meetings.get(`${agent} ${other}`) })).filter((row) => row.games || row.score !== undefined);
+    const known = (key) => rows.some((row) => row[key] !== null && row[key] !== undefined);
     fill(place, sortableTable(`Opponents of ${reportLabel(data.agents[agent])}`, [
       { label: "#", number: true, down: false, value: (row) => row.other + 1 },
       { label: "Opponent", value: (row) => data.agents[row.other], cell: (row) => agentName(data, row.other), header: true },
-      { label: "Points", number: true, value: (row) => row.points, cell: (row) => number(row.points) },
-      { label: "Duels", number: true, value: (row) => row.games, cell: (row) => count(row.games) },
-      { label: "Share", number: true, value: (row) => row.points / row.games, cell: (row) => percent(row.points / row.games) },
-    ], rows));
+      known("games") && { label: "Points", number: true, value: (row) => row.points, cell: (row) => number(row.points) },
+      known("games") && { label: "Duels", number: true, value: (row) => row.games, cell: (row) => count(row.games) },
+      known("games") && { label: "Share", number: true, value: (row) => row.points / row.games, cell: (row) => percent(row.games ? row.points / row.games : null) },
+      known("elo") && { label: "Elo difference", number: true, value: (row) => row.elo?.value, cell: (row) => reportInterval(row.elo, 0) },
+      known("los") && { label: "Stronger", title: "Probability that it scores more than half of the points of their duels", number: true,
+        value: (row) => row.los, cell: (row) => percent(row.los, 1) },
+      known("score") && { label: "Score difference", title: "Mean over the tasks, paired by seed", number: true, value: (row) => row.score?.value,
+        cell: (row) => reportInterval(row.score, 3) },
+      known("better") && { label: "Better", title: "Probability that its mean score is higher", number: true, value: (row) => row.better,
+        cell: (row) => percent(row.better, 1) },
+    ].filter(Boolean), rows));
   };
   return el("div", { class: "choice" }, el("label", { for: "opponents-of" }, "All opponents of "), choice, place);
 }

@@ -109,7 +109,8 @@ export function fittedDrawing(draw) {
  * @returns {[number, number]}
  */
 export function intervalRange(intervals) {
-  const values = intervals.flatMap(({ value, low, high }) => [value, low, high]).filter((one) => Number.isFinite(one));
+  const values = intervals.flatMap(({ value, low, high }) => [(low === null) === (high === null) && value, low, high])
+    .filter((one) => Number.isFinite(one));
   if (!values.length) return [0, 1];
   const low = values.reduce((a, b) => Math.min(a, b));
   const high = values.reduce((a, b) => Math.max(a, b));
@@ -133,10 +134,13 @@ export function intervalMark(interval, range, agent, { zero = true } = {}) {
   mark.append(svg("line", { class: "track", x1: 0, x2: width, y1: 9, y2: 9 }));
   if (zero && range[0] < 0 && range[1] > 0) mark.append(svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: height }));
   if (!interval) return mark;
-  if (interval.low !== null && interval.high !== null) {
-    mark.append(svg("line", { class: "span", x1: x(interval.low), x2: x(interval.high), y1: 9, y2: 9, style: { stroke: colour } }));
+  const { value, low, high } = interval;
+  if (low !== null || high !== null) {
+    mark.append(svg("line", { class: "span", x1: x(low ?? range[0]), x2: x(high ?? range[1]), y1: 9, y2: 9, style: { stroke: colour } }));
   }
-  mark.append(svg("line", { class: "dot", x1: x(interval.value), x2: x(interval.value), y1: 9, y2: 9, style: { stroke: colour } }));
+  if ((low === null) === (high === null)) {
+    mark.append(svg("line", { class: "dot", x1: x(value), x2: x(value), y1: 9, y2: 9, style: { stroke: colour } }));
+  }
   return mark;
 }
 
@@ -148,16 +152,4 @@ export function intervalMark(interval, range, agent, { zero = true } = {}) {
 export function shortNumber(value) {
   if (value === null || value === undefined || Math.abs(value) < 1000) return number(value, 3);
   return number(Math.round(value));
-}
-
-/**
- * Interval as text: "1,202 [604, 1,800]".
- * @param {?{value: number, low: ?number, high: ?number}} interval the interval
- * @param {function(number): string} [format] text of a number
- * @returns {string}
- */
-export function intervalText(interval, format = shortNumber) {
-  if (!interval) return "–";
-  const { value, low, high } = interval;
-  return low === null || high === null ? format(value) : `${format(value)} [${format(low)}, ${format(high)}]`;
 }

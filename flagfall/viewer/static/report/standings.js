@@ -1,8 +1,8 @@
 // Standings: a row for each agent, with its interval drawn.
 
 import { el } from "../common/dom.js";
-import { columnText, filledColumns, fixed } from "../common/format.js";
-import { agentName, intervalMark, intervalText, intervalRange, reportName, reportSection } from "./parts.js";
+import { columnText, filledColumns, fixed, intervalText } from "../common/format.js";
+import { agentName, intervalMark, intervalRange, reportName, reportSection } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Characters of a note that are shown at first; it may name all agents. */
@@ -51,7 +51,7 @@ function reportAgentTable(data, rows, caption) {
 /** Number by which a column sorts a row. */
 function reportEstimate({ key }, row) {
   const value = row[key];
-  return value && typeof value === "object" ? value.value ?? value.mu : value;
+  return value && typeof value === "object" ? value.value : value;
 }
 
 function reportValue(column, value) {

@@ -1,8 +1,8 @@
 // Results on each task: a card for each task, with the agents and their intervals.
 
 import { el } from "../common/dom.js";
-import { count } from "../common/format.js";
-import { agentName, intervalMark, intervalText, reportLabel, reportName, intervalRange, reportSection, shortNumber } from "./parts.js";
+import { count, intervalText } from "../common/format.js";
+import { agentName, intervalMark, reportLabel, reportName, intervalRange, reportSection, shortNumber } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Cards that are shown at first, and agents on a card. */
@@ -44,7 +44,7 @@ function reportCard(data, task, rows) {
       el("tbody", {}, shown.map((row) => el("tr", {},
         el("th", { scope: "row" }, agentName(data, row.agent)),
         el("td", { class: "mark" }, intervalMark(row.score, range, row.agent)),
-        el("td", { class: "number", title: intervalText(row.score) }, shortNumber(row.score.value),
+        el("td", { class: "number", title: intervalText(row.score, shortNumber) }, shortNumber(row.score.value),
           row.fell ? el("span", { class: "tag bad" }, `${count(row.fell)} disq.`) : null))))),
     best.length > shown.length ? el("p", { class: "muted small" }, `The best ${shown.length} of ${count(best.length)} agents`) : null);
 }
@@ -54,7 +54,7 @@ function reportTaskTable(data) {
     { label: "Task", value: (row) => data.tasks[row.task].name, cell: (row) => reportName(data.tasks[row.task].name) },
     { label: "Agent", value: (row) => data.agents[row.agent], cell: (row) => agentName(data, row.agent), header: true },
     { label: "Matches", number: true, value: (row) => row.matches, cell: (row) => count(row.matches) },
-    { label: "Score", number: true, value: (row) => row.score.value, cell: (row) => intervalText(row.score) },
+    { label: "Score", number: true, value: (row) => row.score.value, cell: (row) => intervalText(row.score, shortNumber) },
     { label: "Reward", title: "Mean reward of a match", number: true, value: (row) => row.reward, cell: (row) => shortNumber(row.reward) },
     { label: "Solved", number: true, value: (row) => row.solved, cell: (row) => count(row.solved) },
     { label: "Instances", number: true, value: (row) => row.tasks, cell: (row) => count(row.tasks) },
