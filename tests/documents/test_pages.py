@@ -34,7 +34,10 @@ NOT_EXECUTED = {
     "protocol": ["needs a second terminal", "needs a certificate"],
     "remote": ["needs a learner of round 1"],
     "replay": ["opens the browser"],
-    "tournaments": ["takes two minutes", "needs a second terminal", "needs several machines"],
+    "tournaments": [
+        *("takes two minutes", "needs a second terminal"),
+        *("needs a key, or an account", "needs several machines"),
+    ],
     "tutorial": ["installs the package"],
     "vgdl": ["needs a public game, and a person at a terminal", "needs public games"],
 }
