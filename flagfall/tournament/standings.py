@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.tournament.columns import ResultColumns, columns_of
+from flagfall.tournament.columns import NOT_DISQUALIFIED, ResultColumns, columns_of
 from flagfall.tournament.database import Disqualified, NotedSum, disqualified_in, noted_sums
 from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
@@ -143,6 +143,7 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     columns = store.columns(plan)
     if columns is None:
         return _results_of(plan, store.played(plan))
+    has_disqualified = (columns.disqualified != NOT_DISQUALIFIED).any()
     over = len(columns) >= most_matches(plan)
     return StoredResults(
         columns=columns,
@@ -151,7 +152,7 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
         sprt=None,
         over=over,
         noted=store.noted(),
-        disqualified=store.disqualified(),
+        disqualified=store.disqualified() if has_disqualified else (),
     )
 
 
