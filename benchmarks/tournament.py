@@ -22,6 +22,7 @@ from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.run.runner import Engines
+from flagfall.tournament.verification import verify_folder
 
 ROUNDS = 3
 BUSY_STEPS = 100_000
@@ -38,6 +39,9 @@ PACED_STEPS = 100
 SHORT_MATCHES = 10_000
 FEWER = 10
 """Part of the short matches of the run that is subtracted: it has the same start, and fewer matches."""
+
+LONG_MATCHES = 100
+LONG_STEPS = 10_000
 
 RAY_MATCHES = 600
 RAY_STEPS = 1_000
@@ -130,6 +134,30 @@ def short(scale: int) -> Iterator[Row]:
         )
 
 
+def verification(scale: int) -> Iterator[Row]:
+    """Measure the check of a results folder without executing its matches; the baseline is playing them.
+
+    Args:
+        scale: divides the amount of work.
+    """
+    for steps, matches in ((20, SHORT_MATCHES // FEWER), (LONG_STEPS, LONG_MATCHES)):
+        many = reduced(matches, scale, LEAST_MATCHES)
+        plan = _plan(many, f"steps = {steps}", clock="virtual")
+        with tempfile.TemporaryDirectory() as folder:
+            began = cpu_seconds()
+            trio.run(partial(run_tournament, plan, Path(folder), jobs=1))
+            played = cpu_seconds()
+            assert verify_folder(Path(folder)).ok
+            ended = cpu_seconds()
+        yield Row(
+            f"verifying matches of {steps} turns, beside playing them",
+            f"{(ended - played) / many * 1e6:.0f} µs",
+            f"{(played - began) / many * 1e6:.0f} µs",
+            f"{(ended - played) / (played - began):.3f}",
+            "≤ 0.10",
+        )
+
+
 def ray(scale: int) -> Iterator[Row]:
     """Measure Ray, in one cluster; the baseline is local workers.
 
@@ -166,4 +194,4 @@ def _beside_local(name: str, plan: TournamentPlan, rounds: int, target: str) -> 
     )
 
 
-SUITE = Suite("tournaments", by_name(scaling, tiny, short, store, standings, ray))
+SUITE = Suite("tournaments", by_name(scaling, tiny, short, store, standings, verification, ray))

@@ -123,7 +123,7 @@ def fill(
     """
     plan = plan_of(results)
     store = Store(folder, "make", durable=durable)
-    store.begin(plan, folder)
+    store.begin(plan)
     records = made_up(plan, results)
     cpu = wall = 0.0
     while some := list(islice(records, together)):

@@ -6,11 +6,14 @@ import ast
 import importlib
 import importlib.util
 import sys
+import sysconfig
 import traceback
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
@@ -189,6 +192,91 @@ def check_file(path: Path, what: str) -> None:
     if not path.is_file():
         beside = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
         raise UsageError(f"no such {what} file: {path}{suggest(path.name, beside)}")
+
+
+# Files of the user's own code, which results carry to other machines.
+#
+# They are found by the names in `import` statements, without executing anything, so that the code of agents
+# is found as well, which only their own processes import.
+
+MAX_CODE_FILES: Final = 200
+"""Most files of one module or file with those that it imports; further ones are left out."""
+
+_LIBRARIES: Final = tuple(
+    {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    | {Path(__file__).parent}
+)
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+
+
+def files_of_file(path: Path) -> dict[str, Path]:
+    """Return a Python file and those that it imports from beside it, by their names in its folder."""
+    try:
+        state = path.stat()
+    except OSError:
+        return {}
+    return _files_of_file(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _files_of_file(path: Path, _changed_ns: int, _size: int) -> dict[str, Path]:
+    """Return the files of one version of a file: a match asks for them each time that it is played."""
+    return _with_imports([path], path.parent)
+
+
+def files_of_module(name: str) -> dict[str, Path]:
+    """Return the files of a module or package of the user's own, and of those beside it that it imports.
+
+    Returns:
+        The files, by their names in the folder of the module; none of a module that is installed, part of
+        Python or of flagfall, or not found.
+    """
+    top = name.partition(".")[0]
+    try:
+        spec = PathFinder.find_spec(top, ["", *sys.path])
+    except (ImportError, ValueError):
+        return {}
+    places = [] if spec is None else [*(spec.submodule_search_locations or [spec.origin or ""])]
+    if not places:
+        return {}
+    place = Path(places[0]).absolute()
+    if _INSTALLED.intersection(place.parts) or any(place.is_relative_to(path) for path in _LIBRARIES):
+        return {}
+    return _with_imports(_python_files(place), place.parent)
+
+
+def _python_files(place: Path) -> Iterator[Path]:
+    """Yield a Python file, or those in a folder."""
+    if place.suffix == ".py" and place.is_file():
+        yield place
+    elif place.is_dir():
+        yield from sorted(islice(place.rglob("*.py"), MAX_CODE_FILES))
+
+
+def _with_imports(files: Iterable[Path], folder: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    due = [*files]
+    while due and len(found) < MAX_CODE_FILES:
+        file = due.pop(0)
+        name = file.relative_to(folder).as_posix()
+        if name in found:
+            continue
+        found[name] = file
+        for top in sorted(_imported(_parsed(file))):
+            module = folder / f"{top}.py"
+            due += _python_files(module if module.is_file() else folder / top)
+    return dict(sorted(found.items()))
+
+
+def _imported(tree: ast.Module | None) -> set[str]:
+    """Return the first parts of the names of the modules that a file imports, but for relative ones."""
+    names = set()
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
 
 
 def _from_file(path: Path, what: str) -> ModuleType:

@@ -94,6 +94,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
             `flagfall.tasks.building.rebuild` reads it.
         rules: revisions of the rules of task families (`flagfall.tasks.task`); a family that is
             missing was played by revision 1.
+        code: SHA-256 of the user's own files that the tasks were made from, by their names.
     """
 
     schema: Whole
@@ -109,6 +110,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     begun: str | None = None
     config: str | None = None
     rules: Mapping[str, int] = {}
+    code: Mapping[str, str] = {}
 
 
 class SeatReady(Event, frozen=True, tag="ready"):
@@ -283,6 +285,8 @@ class MatchEnded(Event, frozen=True, tag="over"):
         reward: a reward still owed at the end of the match, which the agents got then.
         detail: for `void`, the failure.
         printed: what agents in processes printed, seat by seat.
+        rewards: the sum of the rewards that each seat was paid in the match, by seat number; empty if one is
+            too large for a float.
     """
 
     reason: Literal["finished", "steps", "seats", "stopped", "void"]
@@ -290,3 +294,4 @@ class MatchEnded(Event, frozen=True, tag="over"):
     reward: Reward = 0
     detail: str = ""
     printed: tuple[Printed, ...] = ()
+    rewards: Sequence[float] = ()

@@ -72,13 +72,13 @@ def resolves(dotted: str) -> bool:
 
 
 def named(text: str) -> set[str]:
-    """Return all names of the package that a text has, with their modules."""
+    """Return all names of the package that a text has, with their modules; `flagfall.lock` is a file."""
     imported = {
         f"{module}.{name.split()[0]}"
         for module, names in IMPORT.findall(text)
         for name in re.findall(r"\w[\w ]*", names)
     }
-    return imported | set(DOTTED.findall(text))
+    return imported | set(DOTTED.findall(text)) - {"flagfall.lock"}
 
 
 def is_public(dotted: str) -> bool:

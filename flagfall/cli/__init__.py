@@ -40,7 +40,7 @@ COMMANDS: Final = {
     "merge": "Make one folder of parts of a tournament that several machines played.",
     "ctl": "Show or control a running tournament.",
     "serve": "Show a tournament in a browser while it runs.",
-    "verify": "Execute a recorded match again, and report the first difference.",
+    "verify": "Execute a recorded match again, or check the results of a tournament.",
     "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 import attrs
@@ -408,9 +409,11 @@ class Environment:
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
+        rewards = [float(seat.stats.reward) for seat in self._seating.seats]
+        kept = rewards if all(map(isfinite, rewards)) else []
         printed = tuple(part for seat in self._seating.seats for part in seat.printed)
         end = (reason, self._referee.turns, owed, str(self._fault or ""))
-        self._record(MatchEnded, *end, *([printed] if printed else []))
+        self._record(MatchEnded, *end, printed, kept)
         self._dispatcher.close()
         for sink in self._writers:
             sink.finish()
@@ -435,11 +438,7 @@ class Environment:
                     seat.reason_detail,
                     seat.stats,
                     seat.printed,
-                    lost_by(
-                        reason,
-                        seat.disqualified,
-                        has_missed=bool(seat.stats.absent or seat.stats.is_cut),
-                    ),
+                    lost_by(reason, seat.disqualified, has_missed=seat.stats.has_missed),
                 )
                 for seat, host in seats
             ),

@@ -122,6 +122,11 @@ class SeatStats:
         self.return_squares += distance * (paid - self.return_mean)
 
     @property
+    def has_missed(self) -> bool:
+        """Turns were played for it."""
+        return bool(self.absent or self.is_cut)
+
+    @property
     def return_sd(self) -> float | None:
         """The standard deviation of the returns, as of a sample; `None` for fewer than two."""
         return sqrt(self.return_squares / (self.episodes - 1)) if self.episodes > 1 else None

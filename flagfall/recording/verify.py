@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -76,6 +76,17 @@ class Verification:
     def ok(self) -> bool:
         """Return whether the whole match was replayed without a difference."""
         return self.difference is None and self.not_repeatable is None
+
+    @property
+    def verdict(self) -> str:
+        """The result in one or two words."""
+        if self.difference is not None:
+            return "DIFFERENT"
+        return "OK" if self.ok else "NOT VERIFIED"
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as plain data for JSON."""
+        return {"ok": self.ok, **attrs.asdict(self), "path": str(self.path)}
 
     def __str__(self) -> str:
         if self.difference is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from inspect import isclass
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from flagfall.errors import UsageError
@@ -15,7 +16,8 @@ from flagfall.kernel.outcomes import Outcome, StepResult, derive_seed
 from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.kernel.script import NextTask, PhaseRequest, match_script
-from flagfall.tasks.catalog import check_imports, make_task
+from flagfall.tasks.catalog import check_imports, in_folder, make_task, portable_id, task_files
+from flagfall.tasks.code_files import digests_of, find_code, let_import, missing_code
 from flagfall.tasks.commai.catalog import COMMAI_CATALOG
 from flagfall.tasks.configs import config_of, parse_config
 from flagfall.tasks.schedulers import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
@@ -78,9 +80,26 @@ def build_scheduler(
         given = [*tasks]
     else:  # from callers without types
         raise UsageError(f"tasks: {tasks!r} is neither a task, an id, a list of these, nor a task scheduler")
-    made = [make_task(task) if isinstance(task, str) else _instance(task) for task in given]
+    made = [_portable(task) if isinstance(task, str) else _instance(task) for task in given]
     text = scheduler or default_scheduler_text(steps)
-    return parse_policy(text, made), {"scheduler": text, "tasks": [task.id for task in made]}
+    header: dict[str, Any] = {"scheduler": text, "tasks": [task.id for task in made]}
+    return parse_policy(text, made), header | _code_of(task for task in given if isinstance(task, str))
+
+
+def _code_of(ids: Iterable[str]) -> dict[str, Any]:
+    """Return the field of the header that has the code of tasks; nothing for those of flagfall."""
+    files: dict[str, Path] = {}
+    for task_id in ids:
+        files |= task_files(task_id)
+    return {"code": digests_of(files)} if files else {}
+
+
+def _portable(task_id: str) -> Task:
+    """Return a new task that has an id for journals, without the folders of this machine."""
+    task, portable = make_task(task_id), portable_id(task_id)
+    if portable != task_id:
+        task.id = portable
+    return task
 
 
 def _instance(task: Any) -> Any:
@@ -153,39 +172,46 @@ def is_endless(tasks: Sequence[str] | TaskSetup, scheduler: str | None, steps: i
         built.close()
 
 
-def rebuild(header: MatchStarted, *, trust: bool = False) -> SchedulerRole:
+def rebuild(header: MatchStarted, *, trust: bool = False, journal: Path | None = None) -> SchedulerRole:
     """Return the task scheduler of a recorded match, with new tasks.
 
     Args:
         header: the first event of its journal.
         trust: import the modules that its tasks name, such as `gym:my_module:Game-v0`. Without it only tasks
             of flagfall are made, and environments that an installed library registers by itself.
+        journal: the file, to find the code of the tasks with it: `flagfall.tasks.code_files.find_code`. By
+            default the code is where it was played, or in the working directory.
 
     Raises:
         UntrustedImportError: a task names a module, and `trust` is not given; nothing was imported.
         UsageError: it was played with tasks of the user's own, or the header is damaged.
     """
+    folder = None if journal is None else find_code(journal, header.code)
+    if not trust and header.config is None:
+        for task in header.tasks[:MAX_TASKS]:
+            check_imports(task, "" if folder is None else f"with {journal}")
+    if trust and folder is not None:
+        let_import(folder)
     if header.config is not None:
         from flagfall.tasks.vgdl.learning_track_setup import TrackSetup  # noqa: PLC0415 - few matches are tracks
 
-        track = TrackSetup.from_config(header.config)
+        track = TrackSetup.from_config(header.config, folder)
         if track is not None:
             return track.build()
         _refuse_python(header.config)
         return parse_config(header.config, name="the configuration in the journal", folder=None).build()
     if len(header.tasks) > MAX_TASKS:
         raise UsageError(f"{len(header.tasks)} tasks; {MAX_TASKS} are the most")
-    if not trust:
-        for task in header.tasks:
-            check_imports(task)
-    return _RecordedTasks(header.scheduler or default_scheduler_text(header.steps), header.tasks)
+    missing = [] if folder is not None else missing_code(header.code)
+    hint = f"; go to the folder with {missing[0]}" if missing else ""
+    text = header.scheduler or default_scheduler_text(header.steps)
+    return _RecordedTasks(text, [_Place(task_id, folder, hint) for task_id in header.tasks])
 
 
 class _RecordedTasks:
     """Task scheduler of a recorded match; builds a task when it is due, as a journal may name thousands."""
 
-    def __init__(self, scheduler: str, ids: Iterable[str]) -> None:
-        places: Any = [_Place(task_id) for task_id in ids]
+    def __init__(self, scheduler: str, places: Any) -> None:
         self._policy = parse_policy(scheduler, places)
         self.set_seed = self._policy.set_seed
         self.report = self._policy.report
@@ -202,15 +228,27 @@ class _RecordedTasks:
 
 
 class _Place:
-    """The place of a task in a scheduler, which may never be due."""
+    """The place of a task in a scheduler, which may never be due.
 
-    def __init__(self, task_id: str) -> None:
+    Args:
+        folder: the folder with the code of the task, if it is known.
+        hint: where that code may be, for messages.
+    """
+
+    def __init__(self, task_id: str, folder: Path | None, hint: str) -> None:
         self.id = task_id
+        self._folder = folder
+        self._hint = hint
         self._task: Task | None = None
 
     def build(self) -> Task:
         if self._task is None:
-            self._task = make_task(self.id)
+            try:
+                self._task = make_task(self.id if self._folder is None else in_folder(self.id, self._folder))
+            except UsageError as error:
+                raise UsageError(f"{error}{self._hint}") from error
+            if self._folder is not None:
+                self._task.id = self.id
         return self._task
 
     def close(self) -> None:

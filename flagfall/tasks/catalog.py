@@ -25,17 +25,23 @@ from flagfall.tasks.adapters.imports import (
     is_installed,
     pettingzoo_module,
 )
+from flagfall.tasks.code_files import code_files, named, portable_path
 from flagfall.tasks.commai.catalog import COMMAI_CATALOG
 from flagfall.tasks.duels.catalog import CATALOG as DUELS_CATALOG
 from flagfall.tasks.langroom.catalog import CATALOG as LANGROOM_CATALOG
 from flagfall.tasks.langroom.catalog import make_langroom
 from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.catalog import CATALOG as VGDL_CATALOG
-from flagfall.tasks.vgdl.catalog import make_vgdl, vgdl_in_folder
+from flagfall.tasks.vgdl.catalog import make_vgdl, vgdl_files, vgdl_in_folder
 
 
 def _no_module(_task_id: str) -> None:
     """Return nothing: the default of `Family.module`."""
+
+
+def _no_files(_task_id: str) -> tuple[str, ...]:
+    """Return nothing: the default of `Family.files`."""
+    return ()
 
 
 def _as_dict(tasks: Mapping[str, Callable[[], Task]]) -> dict[str, Callable[[], Task]]:
@@ -61,6 +67,7 @@ class Family:
             from elsewhere that names one is made only if the user trusts the file. Replaces the last
             sentence on `make`.
         in_folder: returns an id with absolute paths in place of those that are relative to a folder.
+        files: returns the user's own files that `make` would read for an id, as the id names them.
         help: a line on further ids, which `flagfall tasks` prints.
     """
 
@@ -71,6 +78,7 @@ class Family:
     pictures: bool = False
     module: Callable[[str], str | None] = _no_module
     in_folder: Callable[[str, Path], str] = _unchanged
+    files: Callable[[str], tuple[str, ...]] = _no_files
     help: str = ""
 
 
@@ -98,6 +106,7 @@ _ROWS: Final = (
         make=make_vgdl,
         pictures=True,
         in_folder=vgdl_in_folder,
+        files=vgdl_files,
         help="Levels of VGDL games: vgdl:GAME#LEVEL, such as vgdl:causeway#3 or"
         " vgdl:my/game.txt#0:observation=image",
     ),
@@ -208,8 +217,11 @@ def task_ids() -> Iterator[tuple[str, str]]:
             yield family.name, task_id
 
 
-def check_imports(task_id: str) -> None:
+def check_imports(task_id: str, origin: str = "") -> None:
     """Refuse a task whose text names a module to import.
+
+    Args:
+        origin: where it would be imported from; by default where Python finds it.
 
     Raises:
         UntrustedImportError: it names one.
@@ -217,7 +229,7 @@ def check_imports(task_id: str) -> None:
     family, code = family_of(task_id), CodeSpec.parse(task_id)
     module = family.module(task_id) if family is not None else None if code is None else code.place
     if module is not None:
-        raise UntrustedImportError(task_id, module)
+        raise UntrustedImportError(task_id, module, origin)
 
 
 def in_folder(task_id: str, folder: Path) -> str:
@@ -226,6 +238,25 @@ def in_folder(task_id: str, folder: Path) -> str:
     if family is not None:
         return family.in_folder(task_id, folder)
     return task_id if code is None else code.in_folder(folder)
+
+
+def task_files(task_id: str) -> dict[str, Path]:
+    """Return the user's own files that a task is made from, by their names in journals; it is not made."""
+    family, code = family_of(task_id), CodeSpec.parse(task_id)
+    if family is not None:
+        module = family.module(task_id)
+        return named(family.files(task_id)) if module is None else code_files(module)
+    return {} if code is None else code_files(code.place)
+
+
+def portable_id(task_id: str) -> str:
+    """Return the id of a task for journals: names in place of the absolute paths of its files."""
+    family, code = family_of(task_id), CodeSpec.parse(task_id)
+    if family is None and code is not None:
+        return str(attrs.evolve(code, place=portable_path(code.place)))
+    for path in () if family is None else family.files(task_id):
+        task_id = task_id.replace(path, portable_path(path))
+    return task_id
 
 
 def make_task(task_id: str) -> Task:

@@ -59,6 +59,19 @@ class ResultColumns:
     def __len__(self) -> int:
         return len(self.task)
 
+    def is_same(self, other: ResultColumns) -> bool:
+        """Return whether others have the same results, but for the distribution of turn times."""
+        return all(
+            np.array_equal(one, theirs) for one, theirs in zip(self._results(), other._results(), strict=True)
+        )
+
+    def _results(self) -> Iterator[Array]:
+        yield from (self.task, self.first_seat, self.score, self.reward)
+        yield from (self.counters[name] for name in MATCH_COUNTERS)
+        yield from (self.seat_counters[name] for name in SEAT_COUNTERS)
+        yield np.array(self.agents)[self.agent]
+        yield np.array([*self.disqualifications, ""])[self.disqualified]
+
     @property
     def seats(self) -> Array:
         """Number of seats of each match."""

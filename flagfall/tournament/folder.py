@@ -4,6 +4,9 @@ tournament.db   SQLite database: the plan, and every match with its seats
 plan.toml       the plan as it was read
 journals/       one file a match
 former-1/       the tournament before its plan changed, if matches lost their places (former-2/, ...)
+code/           the user's own files that are played, by their SHA-256
+code.json       their names
+flagfall.lock   digests of all these files, when a run has ended
 running/        journals being written
 lock            held by the runner
 report.html     the report, where one was written
@@ -24,6 +27,9 @@ PLAN: Final = "plan.toml"
 LOCK: Final = "lock"
 CONTROL: Final = "control"
 REPORT: Final = "report.html"
+
+CODE: Final = "code.json"
+LOCK_FILE: Final = "flagfall.lock"
 
 JOURNALS: Final = "journals"
 """Folder of complete journals; each appears there in one piece."""
@@ -74,12 +80,12 @@ class Lock:
     """
 
     def __init__(self, folder: Path) -> None:
-        path = folder / LOCK
+        path = self._path = folder / LOCK
         if path.is_symlink() or (path.exists() and not path.is_file()):  # the folder may come from others
             raise UsageError(f"{path} is not a regular file: remove it")
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take()
             os.ftruncate(self._file, 0)
             os.write(self._file, f"{os.getpid()}\n".encode())
         except BlockingIOError:
@@ -93,8 +99,15 @@ class Lock:
             os.close(self._file)
             raise
 
+    def _take(self) -> None:
+        """Lock the file, which must still have its name then: the runner before removes it."""
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not self._path.exists() or not os.path.samestat(os.fstat(self._file), self._path.stat()):
+            raise BlockingIOError
+
     def close(self) -> None:
-        """Release the lock."""
+        """Release the lock, and remove its file."""
+        self._path.unlink(missing_ok=True)
         os.close(self._file)
 
 

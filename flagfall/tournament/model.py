@@ -221,6 +221,7 @@ class TournamentPlan:
         anchor: agent with an Elo of 0; `None`: the mean of all agents is 0.
         jobs: matches played at the same time; `None` for as many as the machine has processors for.
         text: content of the plan file.
+        folder: where relative paths in the text start.
     """
 
     name: str
@@ -237,6 +238,7 @@ class TournamentPlan:
     jobs: int | None = None
     output: Output
     text: str = ""
+    folder: Path = Path()
 
     def agent(self, name: str) -> PlannedAgent:
         """Return the agent with a name."""

@@ -40,10 +40,10 @@ from flagfall.tournament.database import (
     stored_disqualified,
     stored_sums,
 )
-from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, replace_file
+from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK_FILE, PLAN, RUNNING, replace_file
 from flagfall.tournament.formats.schedule import has_fixed_schedule
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts
+from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts, without_folder
 from flagfall.tournament.plan.growth import Growth, grow
 from flagfall.tournament.records import (
     MATCH_FIELDS,
@@ -98,12 +98,10 @@ class StoredPlan:
     """The plan of a stored tournament.
 
     Attributes:
-        folder: folder in which its relative paths start.
         facts: see `plan_facts`.
     """
 
     text: str
-    folder: str
     name: str
     seed: int
     facts: dict[str, str]
@@ -147,16 +145,12 @@ class Store:
         """Return whether this store sees what is in the folder now; if not, open another one."""
         return self._opened is None or self._opened.is_current()
 
-    def begin(self, plan: TournamentPlan, folder: Path) -> None:
-        """Store the plan of a new tournament.
-
-        Args:
-            folder: folder in which relative paths in its text start.
-        """
+    def begin(self, plan: TournamentPlan) -> None:
+        """Store the plan of a new tournament."""
         from importlib.metadata import version  # noqa: PLC0415 - takes longer than any other import here
 
-        about = {"flagfall": version("flagfall"), "begun": _now(), "machine": _machine()}
-        self.begin_as(_plan_rows(plan, folder) | about)
+        about = {"flagfall": version("flagfall"), "begun": _now(), "machine": machine()}
+        self.begin_as(_plan_rows(plan) | about)
 
     def begin_as(self, about: Mapping[str, str]) -> None:
         """Store the facts of a new tournament, the rows of the table `about`."""
@@ -175,7 +169,7 @@ class Store:
     def former(self) -> list[dict[str, Any]]:
         """Return the former plans of a tournament whose plan has changed, the first one first.
 
-        Each has its `text`, `folder` and `facts`, the time of its end, `until` (ISO 8601), and as `kept` the
+        Each has its `text` and `facts`, the time of its end, `until` (ISO 8601), and as `kept` the
         folder with the tournament as it was, if there is one.
         """
         try:
@@ -204,13 +198,10 @@ class Store:
             ids = [str(row[0]) for row in self._database.execute("SELECT DISTINCT id FROM matches")]
         return grow(before, stored.facts, plan, played, ids)
 
-    def grow(self, growth: Growth, folder: Path) -> str | None:
+    def grow(self, growth: Growth) -> str | None:
         """Go on with a changed plan: give the recorded matches the ids that they have in its schedule.
 
         The table `about` keeps the former plan, in the row `former`.
-
-        Args:
-            folder: see `begin`.
 
         Returns:
             Name of the folder with the tournament as it was; `None` if all matches have a place.
@@ -219,7 +210,7 @@ class Store:
         assert stored is not None
         without_place = {match for ids in growth.without_place.values() for match in ids}
         former = self.former()
-        former.append({"until": _now(), "text": stored.text, "folder": stored.folder, "facts": stored.facts})
+        former.append({"until": _now(), "text": stored.text, "facts": stored.facts})
         name = None
         if without_place:
             with self._failing():
@@ -227,7 +218,7 @@ class Store:
             former[-1]["kept"] = name
         with self._writing():
             rename_matches(self._database, self.folder, growth.ids, without_place)
-            self._put_about(_plan_rows(growth.plan, folder) | {"former": json.dumps(former)})
+            self._put_about(_plan_rows(growth.plan) | {"former": json.dumps(former)})
         self.prepare()
         return name
 
@@ -239,12 +230,13 @@ class Store:
             return None
         try:
             about = msgspec.convert(stored, dict[str, str])
-            facts = _FACTS.decode(about["facts"])
-            plan = StoredPlan(about["text"], about["folder"], about["name"], int(about["seed"]), facts)
+            # Versions that stored absolute paths stored the folder of the plan as well.
+            facts = without_folder(_FACTS.decode(about["facts"]), about.get("folder", ""))
+            plan = StoredPlan(about["text"], about["name"], int(about["seed"]), facts)
         except (KeyError, ValueError, TypeError, RecursionError, msgspec.DecodeError) as error:
             raise DamagedStore(self._path, f"the plan in it cannot be read: {error!r:.{_PRINTED}}") from error
-        if not 0 <= plan.seed <= MAX_SEED or "\0" in plan.folder + plan.name:
-            raise DamagedStore(self._path, "the plan in it has an invalid seed or folder")
+        if not 0 <= plan.seed <= MAX_SEED or "\0" in plan.name:
+            raise DamagedStore(self._path, "the plan in it has an invalid seed or name")
         return plan
 
     def put(self, *records: MatchRecord) -> None:
@@ -450,7 +442,9 @@ class Store:
         self._database.close()
 
     def prepare(self) -> None:
-        """Make the folders for journals, remove unfinished ones, and finish a renaming that was killed.
+        """Make the folders for journals, and finish a renaming that was killed.
+
+        Unfinished journals and the lock file of an earlier run are removed.
 
         Raises:
             UsageError: one of the folders for journals is a link, which may lead to files of others.
@@ -459,6 +453,7 @@ class Store:
             if (self.folder / name).is_symlink():
                 raise UsageError(f"{self.folder / name} is a link: remove it, or choose another --output")
         try:
+            (self.folder / LOCK_FILE).unlink(missing_ok=True)
             shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
             for name in (JOURNALS, RUNNING):
                 (self.folder / name).mkdir(exist_ok=True)
@@ -474,10 +469,9 @@ class Store:
         shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
 
 
-def _plan_rows(plan: TournamentPlan, folder: Path) -> dict[str, str]:
+def _plan_rows(plan: TournamentPlan) -> dict[str, str]:
     return {
         "text": plan.text,
-        "folder": str(folder.absolute()),
         "name": plan.name,
         "seed": str(plan.seed),
         "facts": json.dumps(plan_facts(plan)),
@@ -488,9 +482,9 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
 
-def _machine() -> str:
+def machine() -> str:
     """Return the kind of machine that plays, without its name."""
-    import platform  # noqa: PLC0415 - only here, once for a tournament
+    import platform  # noqa: PLC0415 - once for a run
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (

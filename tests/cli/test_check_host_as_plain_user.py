@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +73,7 @@ def installed_for_all(python: str) -> Iterator[Path]:
             [python, "-m", "venv", "--without-pip", folder / "venv"], check=True, cwd="/", umask=0o022
         )
         packages = next((folder / "venv" / "lib").glob("python*/site-packages"))
-        for installed in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        for installed in (path for path in sys.path if path.endswith("site-packages")):
             shutil.copytree(
                 installed,
                 packages,

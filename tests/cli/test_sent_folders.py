@@ -87,7 +87,9 @@ def put_late_news(results: Path, *suffixes: str) -> None:
 def make_older(results: Path) -> None:
     """Make the database one of an earlier version."""
     with closing(sqlite3.connect(results / "tournament.db")) as database:
-        database.executescript("DROP TABLE noted; PRAGMA user_version = 3;")
+        database.executescript(
+            "DROP TABLE noted; ALTER TABLE seats DROP COLUMN detail; PRAGMA user_version = 3;"
+        )
 
 
 def add_rollback_journal(results: Path, named: Path) -> None:

@@ -478,7 +478,7 @@ play(act=slow, end=lambda n, s: say(n, "0"))
     assert served.games[0][2] == -1, "aborted"
     assert client.told[10:12] == ["S 5#ABORT", "C 5#0"], "START, INIT, three ticks, the last of them overlong"
     assert client.told[-1].endswith("#FINISH")
-    assert verify(tmp_path / "track.jsonl", rebuild).ok
+    assert verify(tmp_path / "track.jsonl", partial(rebuild, journal=tmp_path / "track.jsonl")).ok
 
 
 def test_program_of_2017_plays_every_answer_that_comes_before_its_limit(tmp_path):
@@ -493,7 +493,7 @@ def test_program_of_2017_plays_every_answer_that_comes_before_its_limit(tmp_path
         journal = tmp_path / f"{name}.jsonl"
         served = serve(tmp_path, client, rules=rules, control=control, seed=3, journal=journal)
         assert {turn.verdict for turn in served.turns} == {"on time"}
-        assert verify(journal, rebuild).ok
+        assert verify(journal, partial(rebuild, journal=journal)).ok
         heard.append(client.lines)
     assert any(line.startswith("S 4#") for line in heard[0])
     assert heard[0] == heard[1], "the same actions make the same messages"
@@ -534,7 +534,7 @@ def test_program_of_2017_breaks_off_only_the_round_of_a_client_that_gives_up_in_
     assert served.disqualified is None, served.seat.detail
     assert [game[:2] for game in served.games[3:]] == [("v", 3), ("v", 3), ("v", 4)]
     assert client.told[-1].endswith("#FINISH")
-    assert verify(tmp_path / "track.jsonl", rebuild).ok
+    assert verify(tmp_path / "track.jsonl", partial(rebuild, journal=tmp_path / "track.jsonl")).ok
 
 
 def test_client_that_is_late_for_good_is_told_finish_after_the_answer_that_it_owes(tmp_path):
@@ -572,7 +572,9 @@ def test_several_clients_play_at_once_each_its_own_match(tmp_path):
     chosen = {tuple(game.level for game in s.sink.statistics.games) for s in served.sessions}
     assert len(chosen) > 1, "each draws its levels from a seed of its own"
     for number in range(3):
-        assert verify(tmp_path / f"run-{number}.jsonl", rebuild).ok
+        assert verify(
+            tmp_path / f"run-{number}.jsonl", partial(rebuild, journal=tmp_path / f"run-{number}.jsonl")
+        ).ok
 
 
 def test_mistakes_are_told_before_anybody_connects(tmp_path):

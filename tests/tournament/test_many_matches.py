@@ -88,5 +88,10 @@ def test_thousands_of_matches(tmp_path: Path) -> None:
     store = Store(out)
     assert len(store.played()) == MATCHES
     store.close()
-    assert {path.name for path in out.iterdir()} == {"tournament.db", "plan.toml", "lock", "journals"}
+    assert {path.name for path in out.iterdir()} == {
+        "tournament.db",
+        "plan.toml",
+        "flagfall.lock",
+        "journals",
+    }
     assert not list((out / "journals").iterdir())

@@ -44,7 +44,7 @@ async def test_journals_verify_and_nothing_else_is_left(tmp_path: Path) -> None:
         assert record.journal is not None
         assert verify(tmp_path / record.journal, rebuild).ok
     left = set(os.listdir(tmp_path))  # noqa: PTH208 - nobody else is in the loop
-    assert left == {"tournament.db", "plan.toml", "lock", JOURNALS}
+    assert left == {"tournament.db", "plan.toml", "flagfall.lock", JOURNALS}
     assert workers_of(os.getpid()) == []
 
 

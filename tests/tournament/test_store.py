@@ -188,7 +188,7 @@ def test_the_plan_can_be_read_again(tmp_path: Path) -> None:
     plan = small_plan(3)
     store = Store(tmp_path, "make")
     assert store.plan() is None
-    store.begin(plan, tmp_path)
+    store.begin(plan)
     found = store.plan()
     assert found is not None
     shown = found.for_display()

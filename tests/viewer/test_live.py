@@ -63,7 +63,7 @@ def begun(tmp_path: Path) -> Path:
     folder = tmp_path / "cup"
     folder.mkdir()
     store = Store(folder, "make")
-    store.begin(small_plan(1000), tmp_path)
+    store.begin(small_plan(1000))
     store.close()
     return folder
 

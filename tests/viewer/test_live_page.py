@@ -282,7 +282,7 @@ def test_names_and_reasons_of_others_are_text(open_page: OpenPage, tmp_path: Pat
     folder = tmp_path / HOSTILE.replace("/", "-")
     folder.mkdir()
     store = Store(folder, "make")
-    store.begin(small_plan(10), tmp_path)
+    store.begin(small_plan(10))
     seat = SeatRecord(agent=HOSTILE, score=1.0, fell=HOSTILE)
     store.put(MatchRecord(id=HOSTILE, seats=(seat,), why=HOSTILE + "x" * 10_000_000, status="void"))
     store.close()

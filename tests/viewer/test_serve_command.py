@@ -190,7 +190,7 @@ def test_a_plain_user_shows_a_tournament_that_only_others_may_write():
         folder.parent.chmod(0o755)
         folder.mkdir(mode=0o755)
         store = Store(folder, "make")
-        store.begin(small_plan(1000), folder)
+        store.begin(small_plan(1000))
         store.put(MatchRecord(id="r0-m0-g0", seats=(SeatRecord(agent="random", score=0.0),)))
         store.close()
         process = subprocess.Popen(

@@ -89,7 +89,7 @@ def store(folder: Path, plan: TournamentPlan, records: Iterable[MatchRecord]) ->
     """Store results, and return their folder."""
     folder.mkdir(parents=True, exist_ok=True)
     made = Store(folder, "make")
-    made.begin(plan, folder)
+    made.begin(plan)
     made.put(*records)
     made.close()
     return folder

@@ -66,14 +66,10 @@ def tournament(
             tables; all other lines go to the standard error.
         quiet: Show no progress.
     """
-    from flagfall.kernel.outcomes import MAX_SEED
     from flagfall.tournament.plan.parser import PLANS, load_plan
     from flagfall.tournament.run.api import run_tournament
 
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
-    if seed is not None and not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed {seed}: write a whole number from 0 to {MAX_SEED}")
+    _check_numbers(jobs, seed)
     loaded = load_plan(plan, seed=seed)
     folder = output or loaded.output.folder
     if dry_run:
@@ -100,7 +96,6 @@ def tournament(
             resume=resume,
             set_aside=set_aside,
             part=part,
-            base=Path() if plan in PLANS else Path(plan).parent,
             stop=stop,
             on_begin=screen.begin,
             on_record=screen.show_record,
@@ -127,6 +122,15 @@ def tournament(
     if code == 0 and (loaded.output.report if report is None else report):
         _write_report(folder, sys.stderr if json else sys.stdout)
     return code or int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
+
+
+def _check_numbers(jobs: int | None, seed: int | None) -> None:
+    from flagfall.kernel.outcomes import MAX_SEED
+
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed {seed}: write a whole number from 0 to {MAX_SEED}")
 
 
 def _command_to_resume(
@@ -174,6 +178,7 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
     from flagfall.cli.console.output import print_json
     from flagfall.cli.tournaments.results import print_standings
     from flagfall.tournament.folder import replace_file
+    from flagfall.tournament.lock_file import add_made
     from flagfall.tournament.standings import agent_rows, export, stored_standings
     from flagfall.tournament.store import Store
 
@@ -193,4 +198,5 @@ def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool
             replace_file(path, export(agent_rows(stands), form))
         except OSError as error:
             raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
+        add_made(folder, path)
     return {one.reason for one in stands.disqualified}

@@ -266,7 +266,7 @@ def rebuild_asking(file: Path, header: MatchStarted, *, trust: bool) -> Schedule
     Without trust, a user at a terminal is asked whether to import the modules that the header names.
     """
     try:
-        return rebuild(header, trust=trust)
+        return rebuild(header, trust=trust, journal=file)
     except UntrustedImportError as error:
         if _agrees(file, error):
             return rebuild_asking(file, header, trust=True)

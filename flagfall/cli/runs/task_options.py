@@ -18,6 +18,7 @@ from flagfall.agents.process.supervised import open_supervised
 from flagfall.code_loader import load_module, module_aliases
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.building import TaskSetup, tasks_of
+from flagfall.tasks.code_files import code_files, digests_of, portable_path
 from flagfall.tasks.configs import Config, change_config, load_config
 from flagfall.tasks.task import TaskSampler
 
@@ -94,8 +95,11 @@ class PythonSetup:
         return scheduler
 
     def header(self) -> dict[str, Any]:
-        """Return only the name: files may change, and a journal must not be able to execute one."""
-        return {"scheduler": self.source, "config": json.dumps({"python": self.source})}
+        """Return the name and digests only: a journal must not be able to execute a file."""
+        place, _, name = self.source.rpartition(":")
+        source = f"{portable_path(place)}:{name}"
+        digests = digests_of(code_files(place))
+        return {"scheduler": source, "config": json.dumps({"python": source}), "code": digests}
 
 
 def _needed_arguments(create: Callable[..., Any]) -> list[str]:

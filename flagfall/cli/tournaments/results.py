@@ -25,6 +25,7 @@ from flagfall.cli.console.progress import watch_turns
 from flagfall.cli.gvgai.execution import say
 from flagfall.errors import UsageError, suggest
 from flagfall.texts import counted, sanitize_terminal
+from flagfall.tournament.lock_file import add_made
 from flagfall.tournament.standings import (
     FILE_FORMATS,
     agent_rows,
@@ -371,6 +372,7 @@ def write_report(
     page = report_page(data, blocks)
     with replacing(output) as writing:
         writing.write(page.decode())
+    add_made(folder, output)
     if plots is None:
         return []
     from flagfall.viewer.report.plots import write_plots

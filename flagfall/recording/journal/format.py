@@ -179,8 +179,20 @@ def decode_events(line: bytes, schema: int = SCHEMA) -> Sequence[Event]:
     Raises:
         CodecError: the line is not an event.
     """
+    found = decode_line(line, schema)
+    return found.events() if isinstance(found, TurnsPlayed) else [_with_arrays(found)]
+
+
+def decode_line(line: bytes, schema: int = SCHEMA) -> Event | TurnsPlayed:
+    """Return what a line holds, as of the newest schema: turns in columns, and arrays and digests as written.
+
+    Raises:
+        CodecError: the line is not an event.
+    """
     found: Any = _decode(line) if schema >= _FIRST_WITH_DISQUALIFIED else _renewed(_decode_old(line))
-    return _expanded(found) if isinstance(found, TurnsPlayed) else [_with_arrays(found)]
+    if isinstance(found, TurnsPlayed):
+        _check_columns(found)
+    return found  # type: ignore[no-any-return]  # of the classes that the decoder has
 
 
 def _renewed(event: Event | TurnsPlayed) -> Event | TurnsPlayed:
@@ -195,13 +207,12 @@ def _renewed(event: Event | TurnsPlayed) -> Event | TurnsPlayed:
     return event
 
 
-def _expanded(turns: TurnsPlayed) -> Sequence[Event]:
+def _check_columns(turns: TurnsPlayed) -> None:
     columns = (turns.observation, turns.reward, turns.action, turns.spent_ns)
     if not len(turns) or any(len(column) != len(turns) for column in columns):
         raise CodecError("the columns of these turns differ in length")
     if len(turns) > MAX_LINE_TURNS:
         raise CodecError(f"{len(turns)} turns in one line; {MAX_LINE_TURNS} are the most")
-    return turns.events()
 
 
 def _with_arrays(event: Event) -> Event:

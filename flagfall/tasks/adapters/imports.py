@@ -51,10 +51,14 @@ class CodeSpec:
         """True for code that is named by its file."""
         return self.place.endswith(".py")
 
+    def __str__(self) -> str:
+        """Return the text."""
+        return f"{self.place}:{self.member}{self.options}"
+
     def in_folder(self, folder: Path) -> str:
         """Return the text with an absolute path, where it names a file."""
         place = str((folder / self.place).resolve()) if self.is_file else self.place
-        return f"{place}:{self.member}{self.options}"
+        return str(attrs.evolve(self, place=place))
 
 
 def _is_dotted(text: str) -> bool:
@@ -72,9 +76,9 @@ class UntrustedImportError(UsageError):
         origin: the file that it would be imported from.
     """
 
-    def __init__(self, task: str, module: str) -> None:
+    def __init__(self, task: str, module: str, origin: str = "") -> None:
         self.module = module
-        self.origin: str = _origin(module)
+        self.origin: str = origin or _origin(module)
         what = "file" if module.endswith(".py") else "module"
         super().__init__(f"task {_shortened(task)} would import {what} {module!r} ({self.origin})")
 

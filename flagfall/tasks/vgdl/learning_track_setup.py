@@ -15,6 +15,8 @@ import attrs
 import msgspec
 
 from flagfall.errors import UsageError
+from flagfall.tasks.code_files import digests_of, named, portable_path
+from flagfall.tasks.vgdl.catalog import track_files
 from flagfall.tasks.vgdl.learning_track import Track, TrackRules
 from flagfall.tasks.vgdl.task_id import TaskId
 
@@ -53,15 +55,25 @@ class TrackSetup:
             for field in attrs.fields(TrackRules)
             if (value := getattr(self.rules, field.name)) != field.default
         }
-        config = json.dumps({_KEY: {"game": self.game, "rules": rules}}, separators=(",", ":"))
-        tasks = [
-            str(TaskId(self.game, str(number))) for number in self.rules.training + self.rules.validation
-        ]
-        return {"scheduler": self.rules.name, "tasks": tasks, "config": config}
+        game = portable_path(self.game)
+        config = json.dumps({_KEY: {"game": game, "rules": rules}}, separators=(",", ":"))
+        levels = [*map(str, self.rules.training + self.rules.validation)]
+        tasks = [str(TaskId(game, level)) for level in levels]
+        header = {"scheduler": self.rules.name, "tasks": tasks, "config": config}
+        files = self.files()
+        return {**header, "code": digests_of(files)} if files else header
+
+    def files(self) -> dict[str, Path]:
+        """Return the user's own files that it is built from, by their names in journals."""
+        needed = {*self.rules.training, *self.rules.validation, *self.rules.choices}
+        return named(track_files(self.game, map(str, range(max(needed) + 1))))
 
     @classmethod
-    def from_config(cls, config: str) -> TrackSetup | None:
+    def from_config(cls, config: str, folder: Path | None = None) -> TrackSetup | None:
         """Return the setup that `header` wrote; `None` if the text is of another kind.
+
+        Args:
+            folder: where its game is, if that is a file.
 
         Raises:
             UsageError: the text is damaged.
@@ -73,6 +85,9 @@ class TrackSetup:
             return None
         try:
             track = written[_KEY]
-            return cls(str(track["game"]), msgspec.convert(track["rules"], TrackRules))
+            game = str(track["game"])
+            if folder is not None and game.endswith(".txt"):
+                game = str(folder / game)
+            return cls(game, msgspec.convert(track["rules"], TrackRules))
         except (TypeError, KeyError, msgspec.ValidationError) as error:
             raise UsageError(f"the track in the journal is damaged: {error!r}") from error

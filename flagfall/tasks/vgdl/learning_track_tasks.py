@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from flagfall.kernel.outcomes import StepResult
+from flagfall.tasks.code_files import portable_path
 from flagfall.tasks.vgdl.definition import ESCAPE, NIL, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import start
@@ -90,5 +91,6 @@ def build_track(game: str, rules: TrackRules, sprites: Path | None) -> Track:
     levels = []
     for number in range(max(needed) + 1):
         level = load_level(definition, level_path(path, number))
-        levels.append(TrackTask(definition, level, str(TaskId(game, str(number))), shared, tiles))
+        task_id = str(TaskId(portable_path(game), str(number)))
+        levels.append(TrackTask(definition, level, task_id, shared, tiles))
     return Track(levels, rules)

@@ -8,6 +8,7 @@ plan that a program made has no text at all. Nothing that the facts name is impo
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -41,7 +42,7 @@ from flagfall.tournament.model import (
     TournamentPlan,
 )
 
-_FREE: Final = frozenset({"text", "jobs", "output", "name"})
+_FREE: Final = frozenset({"text", "folder", "jobs", "output", "name"})
 """Settings that affect neither the schedule nor the result of a match."""
 
 _MAX_REASON_CHARS: Final = 200
@@ -97,7 +98,16 @@ class _Sprt(Struct, kw_only=True):
 def plan_facts(plan: TournamentPlan) -> dict[str, str]:
     """Return the settings of a plan as text, by path: `agents.learner.spec`, `tasks.micro.steps`, ..."""
     fields = [field for field in attrs.fields(TournamentPlan) if field.name not in _FREE]
-    return dict(fact for field in fields for fact in _field_facts(field.name, field, plan))
+    facts = dict(fact for field in fields for fact in _field_facts(field.name, field, plan))
+    return without_folder(facts, str(plan.folder.resolve()))
+
+
+def without_folder(facts: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return facts with paths relative to the folder of their plan, which may be elsewhere the next time."""
+    above = f"{folder}{os.sep}"
+    if above.count(os.sep) < 2:  # noqa: PLR2004 - the root of the file system, or no folder
+        return dict(facts)
+    return {place: fact.replace(above, "") for place, fact in facts.items()}
 
 
 def _field_facts(place: str, field: attrs.Attribute[Any], owner: Any) -> Iterator[tuple[str, str]]:

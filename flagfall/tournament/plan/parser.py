@@ -156,6 +156,7 @@ def parse_plan(
         jobs=defaults.jobs,
         output=made,
         text=text,
+        folder=folder,
     )
     if (count := most_matches(plan)) > MAX_MATCHES:
         problems.add(

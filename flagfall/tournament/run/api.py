@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Final
@@ -16,8 +16,10 @@ from flagfall.agents.process.isolation import code_of, refuse_private
 from flagfall.errors import FlagfallError, UsageError
 from flagfall.recording.match_logs import NO_LOGS, LogSettings
 from flagfall.timing.durations import format_duration
-from flagfall.tournament.folder import Lock
+from flagfall.tournament.code_folder import carry_code
+from flagfall.tournament.folder import LOCK_FILE, Lock
 from flagfall.tournament.formats.schedule import Part
+from flagfall.tournament.lock_file import write_lock_file
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.growth import Growth
 from flagfall.tournament.records import MatchRecord
@@ -83,7 +85,6 @@ async def run_tournament(
     resume: bool = False,
     set_aside: bool = False,
     part: str | None = None,
-    base: Path = Path(),
     stop: trio.Event | None = None,
     on_begin: Callable[[Run], None] = _ignore,
     on_record: Callable[[MatchRecord], None] = _ignore,
@@ -103,7 +104,6 @@ async def run_tournament(
             tournament with them is kept in a folder within its own.
         part: play this part only, such as `1/3`; the folders of all parts can be merged. Only for a plan
             whose schedule does not depend on results.
-        base: folder in which relative paths in the plan's text start, stored for later readers.
         stop: setting it begins no further matches, and ends the run when those being played are over.
         on_begin: called with the run when it begins, to observe and control it.
         on_record: called with each record when it is stored, including void attempts.
@@ -129,7 +129,7 @@ async def run_tournament(
             " journals of their matches alone"
         )
     chosen_part = None if part is None else Part.parse(part, plan)
-    with open_tournament(plan, folder, resume=resume, set_aside=set_aside, base=base, warn=warn) as store:
+    with open_tournament(plan, folder, resume=resume, set_aside=set_aside, warn=warn) as store:
         plan = store.as_begun(plan)
         players = _engine(engine, plan, folder, logs)
         try:
@@ -168,13 +168,14 @@ def open_tournament(
     *,
     resume: bool,
     set_aside: bool = False,
-    base: Path = Path(),
     warn: Callable[[str], None] = _ignore,
 ) -> Iterator[Store]:
     """Open the store of a tournament, locked while the context lasts; a missing one is made.
 
+    At the end the lock file of the folder is written; see `flagfall.tournament.lock_file`.
+
     Args:
-        base: see `run_tournament`, also for the other arguments.
+        warn: called with a line for each change of the plan, and each file of its code that is not carried.
 
     Raises:
         UsageError: as for `run_tournament`.
@@ -187,16 +188,19 @@ def open_tournament(
         lock = Lock(folder)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
-    with closing(lock), closing(Store(folder, "make", durable=plan.clock == "wall")) as store:
+    durable = plan.clock == "wall"
+    with closing(lock), _lock_file_written(folder), closing(Store(folder, "make", durable=durable)) as store:
         growth = _growth(store, plan, resume=resume, set_aside=set_aside)
         if growth is None:
-            store.begin(plan, base)
+            store.begin(plan)
         store.prepare()
         if growth is not None and growth.changes:
             for line in growth.lines():
                 warn(f"the plan has changed: {line}")
-            if former := store.grow(growth, base):
+            if former := store.grow(growth):
                 warn(f"the tournament as it was is kept in {folder / former}")
+        for line in carry_code(plan, folder):
+            warn(line)
         try:
             yield store
         finally:
@@ -218,6 +222,19 @@ def _growth(store: Store, plan: TournamentPlan, *, resume: bool, set_aside: bool
     raise UsageError(
         f"{store.folder} already holds a tournament: add --resume to continue it, or choose another --output"
     )
+
+
+@contextmanager
+def _lock_file_written(folder: Path) -> Iterator[None]:
+    """Write the lock file at the end, however that comes, unless the tournament was refused."""
+    try:
+        yield
+    except BaseException:
+        if not (folder / LOCK_FILE).exists():
+            with suppress(FlagfallError):
+                write_lock_file(folder)
+        raise
+    write_lock_file(folder)
 
 
 def _warnings(plan: TournamentPlan, latency: TimerLatency, jobs: int, engine: Engine) -> Iterator[str]:

@@ -245,7 +245,7 @@ class RecordedMatch:
         self.path: Path = Path(path)
         self._trust = trust
         self._has_own_tasks = rebuild is not None
-        self._rebuild: Rebuild = rebuild or partial(rebuild_tasks, trust=trust)
+        self._rebuild: Rebuild = rebuild or partial(rebuild_tasks, trust=trust, journal=self.path)
         self._watch = watch
         self._lock = threading.Lock()
         self._index = Index(self.path)

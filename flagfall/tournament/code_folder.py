@@ -1,0 +1,114 @@
+"""Code of a tournament in its results folder: the user's own files that it is played from, by content.
+
+`code/` has each file under its SHA-256, so of a file that changes between two runs both versions stay.
+`code.json` has for each agent and task of the plan its text, and the digests of its files by name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from flagfall.agents.process.isolation import code_of_command
+from flagfall.agents.spec import AgentSpec, split_command
+from flagfall.errors import HostFault, UsageError
+from flagfall.tasks.catalog import portable_id, task_files
+from flagfall.tasks.code_files import CARRIED, MAX_FILE_BYTES, code_files, named, portable_path
+from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
+from flagfall.tournament.folder import CODE, replace_file
+from flagfall.tournament.model import PlannedTask, TournamentPlan
+
+MAX_CARRIED_BYTES: Final = 64 * 1024 * 1024
+"""Most bytes of the files that a run copies into its folder; further ones are left out."""
+
+_SYSTEM: Final = (Path("/usr"), Path("/bin"), Path("/lib"), Path(sys.prefix), Path(sys.base_prefix))
+"""Programs in these folders are not the user's own."""
+
+
+def carry_code(plan: TournamentPlan, folder: Path) -> list[str]:
+    """Copy the user's own files that a plan names, and what they import, into the folder of its tournament.
+
+    Returns:
+        A line for each file that is left out, with the reason.
+
+    Raises:
+        HostFault: the folder cannot be written.
+    """
+    carrier = _Carrier(folder / CARRIED)
+    try:
+        table = {
+            "agents": {agent.name: carrier.entry(*_agent(agent.spec)) for agent in plan.agents},
+            "tasks": {
+                task.name: carrier.entry(text, files) for task in plan.tasks for text, files in [_task(task)]
+            },
+        }
+        own = {kind: {name: of for name, of in rows.items() if of["files"]} for kind, rows in table.items()}
+        if any(own.values()):
+            replace_file(folder / CODE, json.dumps(own, indent=1, sort_keys=True).encode() + b"\n")
+    except OSError as error:
+        raise HostFault(f"{folder} cannot be written: {error.strerror or error}") from error
+    return carrier.left_out
+
+
+class _Carrier:
+    def __init__(self, folder: Path) -> None:
+        if folder.is_symlink():
+            raise UsageError(f"{folder} is a link: remove it, or choose another --output")
+        self._folder = folder
+        self._left = MAX_CARRIED_BYTES
+        self.left_out: list[str] = []
+
+    def entry(self, text: str, files: Mapping[str, Path]) -> dict[str, Any]:
+        """Copy the files of an agent or a task; return its row of the table."""
+        digests = {name: digest for name, path in files.items() if (digest := self._copy(name, path))}
+        return {"text": text, "files": digests}
+
+    def _copy(self, name: str, path: Path) -> str:
+        why = f"a file has at most {MAX_FILE_BYTES} bytes there, and all of them {MAX_CARRIED_BYTES}"
+        data = None
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            why = error.strerror or str(error)
+        if data is None or len(data) > min(MAX_FILE_BYTES, self._left):
+            self.left_out.append(f"{name} is not copied into the results: {why}")
+            return ""
+        digest = sha256(data).hexdigest()
+        target = self._folder / digest
+        if not target.is_file() or target.is_symlink() or target.read_bytes() != data:
+            self._folder.mkdir(exist_ok=True)
+            replace_file(target, data)
+            self._left -= len(data)
+        return digest
+
+
+def _agent(text: str) -> tuple[str, Mapping[str, Path]]:
+    """Return the text of an agent without folders of this machine, and its files."""
+    spec = AgentSpec.parse(text)
+    if spec.scheme == "python":
+        return f"{portable_path(spec.target)}:{spec.member}", code_files(spec.target)
+    if spec.form.is_command:
+        paths = [path for path in code_of_command(split_command(spec.target)) if not _is_of_system(path)]
+        return text, named(tuple(paths))
+    return text, {}
+
+
+def _is_of_system(path: str) -> bool:
+    return any(Path(path).resolve().is_relative_to(folder) for folder in _SYSTEM)
+
+
+def _task(task: PlannedTask) -> tuple[str, Mapping[str, Path]]:
+    """Return the text of a task without folders of this machine, and its files."""
+    if isinstance(task.tasks, TrackSetup):
+        return portable_path(task.tasks.game), task.tasks.files()
+    if not isinstance(task.tasks, tuple):  # the header of each journal has the whole configuration
+        return task.name, {}
+    files: dict[str, Path] = {}
+    for task_id in task.tasks:
+        files |= task_files(task_id)
+    return " ".join(map(portable_id, task.tasks)), files
