@@ -77,6 +77,7 @@ class StoredResults:
         over: no match is left to play.
         noted: sums of the numbers that agents noted on their turns.
         disqualified: for what agents were disqualified, and how often.
+        remarks: what the format has to say.
     """
 
     columns: ResultColumns
@@ -86,6 +87,7 @@ class StoredResults:
     over: bool
     noted: tuple[NotedSum, ...]
     disqualified: tuple[Disqualified, ...]
+    remarks: tuple[str, ...] = ()
 
     def standings(self, plan: TournamentPlan) -> Standings:
         """Return the standings."""
@@ -107,7 +109,7 @@ class StoredResults:
             over=self.over,
             noted=self.noted,
             disqualified=self.disqualified,
-            notes=(*table.remarks, *why),
+            notes=(*table.remarks, *self.remarks, *why),
             drawn=drawn_column(plan.scoring, rows).key,
         )
 
@@ -122,6 +124,7 @@ def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:
         over=order.over(records),
         noted=noted_sums(records.values()),
         disqualified=disqualified_in(records.values()),
+        remarks=tuple(plan.format.remarks(plan, records)),
     )
 
 

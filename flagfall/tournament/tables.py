@@ -139,7 +139,7 @@ class AgentTable:
     @cached_property
     def elo(self) -> Ratings:
         """Elo of all agents."""
-        return rate_duels(self.agents, self.duels, self.plan.anchor)
+        return rate_duels(self.agents, self.duels, self.plan.anchor, self.plan.format.elo_level)
 
     @cached_property
     def pairs(self) -> Duels:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import sqlite3
 import subprocess
 import time
 from collections import Counter
@@ -25,6 +24,8 @@ from flagfall.tournament.store import Store
 from tests.tournament.made_up import FORMATS, FOUR
 from tests.tournament.made_up import plan as made_up_plan
 from tests.tournament.runs import (
+    count,
+    has_come_to,
     is_gone,
     journal_bytes,
     plan_text,
@@ -45,23 +46,6 @@ def write_plan(folder: Path, repeats: int, *, steps: int = 10) -> Path:
     path = folder / "plan.toml"
     path.write_text(plan_text(repeats, steps=steps))
     return path
-
-
-def count(folder: Path) -> int:
-    with suppress(sqlite3.Error):
-        database = sqlite3.connect(f"{(folder / 'tournament.db').as_uri()}?mode=ro", uri=True)
-        try:
-            found: int = database.execute("SELECT count(*) FROM matches WHERE status = 'played'").fetchone()[
-                0
-            ]
-            return found
-        finally:
-            database.close()
-    return 0
-
-
-def has_come_to(folder: Path, goal: int, runner: subprocess.Popen[str]) -> bool:
-    return count(folder) >= goal or runner.poll() is not None
 
 
 def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
