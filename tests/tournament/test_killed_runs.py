@@ -21,7 +21,7 @@ from flagfall.tournament.plan.parser import load_plan
 from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.standings import compute_standings, stored_standings
 from flagfall.tournament.store import Store
-from tests.tournament.made_up import FORMATS, FOUR
+from tests.tournament.made_up import DEPEND, FORMATS, FOUR
 from tests.tournament.made_up import plan as made_up_plan
 from tests.tournament.runs import (
     count,
@@ -125,7 +125,7 @@ def test_killed_tournaments_that_grow_end_as_if_they_had_had_their_plan_from_the
     after.write_text(made_up_plan(form, FOUR[::-1], repeats=20).text)
     wanted = tmp_path / "wanted"
     trio.run(partial(run_tournament, load_plan(after), wanted))
-    aside = ["--set-aside"] if form in {"swiss", "knockout"} else []
+    aside = ["--set-aside"] if form in DEPEND else []
     killed = Counter[str]()
     for number in range(10):
         random, out = Random(f"{form} {number}"), tmp_path / str(number)
