@@ -285,8 +285,6 @@ class MatchEnded(Event, frozen=True, tag="over"):
         reward: a reward still owed at the end of the match, which the agents got then.
         detail: for `void`, the failure.
         printed: what agents in processes printed, seat by seat.
-        rewards: the sum of the rewards that each seat was paid in the match, by seat number; empty if one is
-            too large for a float.
     """
 
     reason: Literal["finished", "steps", "seats", "stopped", "void"]
@@ -294,4 +292,3 @@ class MatchEnded(Event, frozen=True, tag="over"):
     reward: Reward = 0
     detail: str = ""
     printed: tuple[Printed, ...] = ()
-    rewards: Sequence[float] = ()

@@ -393,7 +393,7 @@ def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, reco
         return f"its tasks are not those of match {record.id} in the schedule"
     counted_again = recount.record(spec, record.attempt, task)
     pairs: list[tuple[str, str, Any, Any]] = [(field, "", record, counted_again) for field in _OF_MATCH]
-    fields = _OF_SEAT + (_OF_REWARD if recount.over is not None and recount.over.rewards else ())
+    fields = _OF_SEAT + (_OF_REWARD if recount.has_rewards else ())
     for seat, both in enumerate(zip(record.seats, counted_again.seats, strict=True)):
         pairs += [(field, f" of seat {seat}", *both) for field in fields]
     for field, of, stored, found in pairs:
