@@ -53,6 +53,11 @@ Reward: TypeAlias = Amount | dict[str, Amount]
 """A reward, or the rewards of all players by name."""
 
 
+def total_reward(reward: Reward) -> Amount:
+    """Return a reward, or the sum of those of all players."""
+    return sum(reward.values()) if isinstance(reward, dict) else reward
+
+
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
     """Base class of events: each class derived from it is read and written in journals.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -20,6 +20,7 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
     TurnsPlayed,
+    total_reward,
 )
 from flagfall.kernel.notes import add_up
 from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, SeatStats, TaskStats, lost_by
@@ -153,7 +154,7 @@ class ResultReader:
         if isinstance(event.note, dict):
             add_up(event.note, stats.noted)
         if event.turn > self._first_turn:
-            seat.open_reward += _number(event.reward)
+            seat.open_reward += total_reward(event.reward)
 
     def _take_end(self, event: TaskEnded) -> None:
         rewards = event.rewards or ([event.reward] if len(self._seats) == 1 else ())
@@ -166,7 +167,3 @@ class ResultReader:
             seat.open_reward = 0
         values = (event.task, event.index, event.result, event.reward, event.steps, event.ended)
         self._tasks.setdefault(event.task, TaskStats(event.task)).add(Outcome(*values))  # type: ignore[arg-type]
-
-
-def _number(reward: Any) -> Any:
-    return sum(reward.values()) if isinstance(reward, dict) else reward

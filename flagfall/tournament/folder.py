@@ -42,8 +42,9 @@ FORMER: Final = "former-"
 RUNNING: Final = "running"
 """Folder of journals being written. Files left there by an earlier run are of no use."""
 
+NAME: Final = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+"""What a file in a folder of a tournament may be called, as a regular expression."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", re.ASCII)
 _FORMER: Final = re.compile(rf"{FORMER}[1-9][0-9]{{0,8}}", re.ASCII)
 
 
@@ -75,7 +76,7 @@ def names_in(folder: Path) -> list[str]:
 
 def is_name(name: str) -> bool:
     """Return whether a file of this name may be in a folder of a tournament."""
-    return _NAME.fullmatch(name) is not None
+    return re.fullmatch(NAME, name, re.ASCII) is not None
 
 
 def is_plain(path: Path) -> bool:
@@ -85,7 +86,7 @@ def is_plain(path: Path) -> bool:
 
 def formers_in(folder: Path) -> Iterator[Path]:
     """Yield the folders in which a tournament keeps what it was before its plan changed."""
-    for path in sorted(folder.glob("former-*")):
+    for path in sorted(folder.glob(f"{FORMER}*")):
         if _FORMER.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             yield path
 

@@ -41,6 +41,7 @@ from flagfall.tournament.folder import (
     FORMER,
     JOURNALS,
     LOCK_FILE,
+    NAME,
     PLAN,
     REPORT,
     formers_in,
@@ -60,8 +61,7 @@ MADE: Final = (REPORT, *(f"standings.{form}" for form in FILE_FORMATS))
 _RECORDS: Final = (DATABASE, f"{DATABASE}-wal", PLAN, CODE)
 _FOLDERS: Final = (CARRIED, JOURNALS)
 _LINE: Final = re.compile(
-    rf"([0-9a-f]{{64}})  ((?:(?:{CARRIED}|{JOURNALS}|{FORMER}[0-9]+)/)?[A-Za-z0-9_-][A-Za-z0-9._-]*)",
-    re.ASCII,
+    rf"([0-9a-f]{{64}})  ((?:(?:{CARRIED}|{JOURNALS}|{FORMER}[0-9]+)/)?{NAME})", re.ASCII
 )
 _FLAGFALL: Final = "# flagfall: "
 _TREE: Final = "# tree: "
