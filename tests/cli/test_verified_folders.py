@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ended, until
+from tests.tournament.test_verification import BOT, HELPER, TASK
 
 Call = Callable[..., Any]
 
@@ -42,31 +43,6 @@ name = "third"
 spec = "third.py:act"
 """
 
-BOT = """
-def act(observation):
-    return 0 if isinstance(observation, dict) else 3
-"""
-
-TASK = """
-import helper
-from gymnasium.spaces import Discrete
-from flagfall.tasks import StepResult, Task
-
-class Sum(Task):
-    observation_space = action_space = Discrete(40)
-    nil_action = 0
-    def __init__(self):
-        super().__init__(max_steps=3)
-    def _reset(self, seed):
-        return helper.least(seed)
-    def _step(self, action):
-        return StepResult(helper.least(action), action / 10)
-    def reached_terminal_state(self):
-        return False
-    def result(self):
-        return None
-"""
-
 
 @pytest.fixture
 def home(folder: Path) -> Path:
@@ -74,9 +50,8 @@ def home(folder: Path) -> Path:
     home = folder / "home"
     home.mkdir()
     os.chdir(home)
-    for name, text in {"bot.py": BOT, "third.py": BOT, "own.py": TASK}.items():
+    for name, text in {"bot.py": BOT, "third.py": BOT, "own.py": TASK, "helper.py": HELPER}.items():
         (home / name).write_text(text)
-    (home / "helper.py").write_text("def least(number):\n    return number % 40\n")
     write_plan()
     return home
 
@@ -198,7 +173,7 @@ def test_parts_and_what_is_merged_of_them_are_verified(call: Call) -> None:
 def test_code_that_differs_between_parts_is_told_and_all_of_it_is_kept(program: Call) -> None:
     # Each command is a program of its own: this one has modules of the same names from other tests.
     play(program, "--part 1/2", folder="a")
-    Path("helper.py").write_text("def least(number):\n    return number % 39\n")
+    Path("helper.py").write_text(HELPER.replace("40", "39"))
     play(program, "--part 2/2", folder="b")
     merged = program("merge a b --output all")
     assert merged.code == 0

@@ -69,7 +69,7 @@ class Sum(Task):
     def _reset(self, seed):
         return helper.least(seed)
     def _step(self, action):
-        return StepResult(helper.least(action), action % 3)
+        return StepResult(helper.least(action), action / 10)
     def reached_terminal_state(self):
         return False
     def result(self):
