@@ -53,6 +53,11 @@ Reward: TypeAlias = Amount | dict[str, Amount]
 """A reward, or the rewards of all players by name."""
 
 
+def total_reward(reward: Reward) -> Amount:
+    """Return a reward, or the sum of those of all players."""
+    return sum(reward.values()) if isinstance(reward, dict) else reward
+
+
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
     """Base class of events: each class derived from it is read and written in journals.
 
@@ -285,8 +290,6 @@ class MatchEnded(Event, frozen=True, tag="over"):
         reward: a reward still owed at the end of the match, which the agents got then.
         detail: for `void`, the failure.
         printed: what agents in processes printed, seat by seat.
-        rewards: the sum of the rewards that each seat was paid in the match, by seat number; empty if one is
-            too large for a float.
     """
 
     reason: Literal["finished", "steps", "seats", "stopped", "void"]
@@ -294,4 +297,3 @@ class MatchEnded(Event, frozen=True, tag="over"):
     reward: Reward = 0
     detail: str = ""
     printed: tuple[Printed, ...] = ()
-    rewards: Sequence[float] = ()

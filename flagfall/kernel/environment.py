@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from math import isfinite
 from typing import Any
 
 import attrs
@@ -317,9 +316,8 @@ class Environment:
             outcome.answers,
         )
         outcome = Outcome(*values, at_ns, outcome.rewards)
-        if outcome.ended != "cut":
-            for seat, paid in zip(self._seating.seats, outcome.rewards or (outcome.reward,), strict=True):
-                seat.stats.add_return(paid)
+        for seat, paid in zip(self._seating.seats, outcome.rewards or (outcome.reward,), strict=True):
+            seat.stats.add_rewards(paid, is_cut=outcome.ended == "cut")
         self._task_stats.setdefault(outcome.task, TaskStats(outcome.task)).add(outcome)
         if self._dispatcher.has_sinks:
             rewards = [outcome.rewards] if outcome.rewards else []
@@ -409,11 +407,8 @@ class Environment:
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
-        rewards = [float(seat.stats.reward) for seat in self._seating.seats]
-        kept = rewards if all(map(isfinite, rewards)) else []
         printed = tuple(part for seat in self._seating.seats for part in seat.printed)
-        end = (reason, self._referee.turns, owed, str(self._fault or ""))
-        self._record(MatchEnded, *end, printed, kept)
+        self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""), printed)
         self._dispatcher.close()
         for sink in self._writers:
             sink.finish()

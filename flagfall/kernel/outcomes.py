@@ -74,7 +74,7 @@ class SeatStats:
     """Counts and times of a seat in a match, in nanoseconds.
 
     Attributes:
-        reward: the sum of the rewards that it was paid.
+        reward: the sum of its rewards in all episodes, also in one that was cut short.
         turns: the turns that were judged.
         late: turns for which it was late (the one that disqualified it included).
         illegal: turns answered with something outside the action space.
@@ -110,12 +110,15 @@ class SeatStats:
     return_mean: float = 0.0
     return_squares: float = 0.0
 
-    def add_return(self, paid: float) -> None:
-        """Count an episode, by Welford's method: one pass, and no difference of large sums.
+    def add_rewards(self, paid: float, *, is_cut: bool) -> None:
+        """Count the rewards of an episode, by Welford's method: one pass, and no difference of large sums.
 
         Source: B. P. Welford, Note on a method for calculating corrected sums of squares and products,
         Technometrics 4 (1962).
         """
+        self.reward += paid
+        if is_cut:
+            return
         self.episodes += 1
         distance = paid - self.return_mean
         self.return_mean += distance / self.episodes

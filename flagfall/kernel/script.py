@@ -153,6 +153,11 @@ def add_rewards(paid: Any, owed: Any) -> Any:
     return {player: paid.get(player, 0) + owed.get(player, 0) for player in {**owed, **paid}}
 
 
+def _are_finite(paid: Mapping[str, Any]) -> bool:
+    """Return whether the sums of all players are: those of two may be infinite though they cancel out."""
+    return all(map(isfinite, paid.values()))
+
+
 def match_script(seed: int) -> Generator[Any, Any, None]:
     """Play tasks until there are no more.
 
@@ -180,7 +185,7 @@ def _episode(task: TaskRole, index: int, seed: int, owed: Any) -> Generator[Any,
         if task.run is not None:
             steps, earned, ended, reward, paid = yield RunTask(task, owed)
             observation = None
-            if not isfinite(earned):
+            if not isfinite(earned) or not _are_finite(paid):
                 raise HostFault(f"task {task.id}: its rewards add up to {earned!r}; they must be finite")
         else:
             step, done = task.step, False
@@ -190,7 +195,8 @@ def _episode(task: TaskRole, index: int, seed: int, owed: Any) -> Generator[Any,
                 steps += 1
                 earned += reward if type(reward) is not dict else sum(reward.values())
                 paid = paid if type(reward) is not dict else add_rewards(paid, reward)
-                if earned - earned:  # not a number, for an infinite sum too; cheaper than `isfinite`
+                # The difference is not a number for an infinite sum, too; cheaper than `isfinite`.
+                if earned - earned or (paid and not _are_finite(paid)):
                     raise HostFault(f"task {task.id}: its reward was {reward!r}; rewards must be finite")
                 done = terminated or truncated
             ended = "finished" if terminated else "truncated"
@@ -200,7 +206,7 @@ def _episode(task: TaskRole, index: int, seed: int, owed: Any) -> Generator[Any,
         ended = "cut"
     is_cut = ended == "cut"
     result = None if is_cut else task.result()
-    by_seat = tuple(paid.get(player, 0) for player in task.players) if len(task.players) > 1 else ()
+    by_seat = tuple(float(paid.get(player, 0)) for player in task.players) if len(task.players) > 1 else ()
     metrics = task.metrics()
     outcome = Outcome(task.id, index, result, earned, steps, ended, metrics, rewards=by_seat)  # type: ignore[arg-type]
     if is_cut:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -19,6 +19,8 @@ from flagfall.events import (
     TaskEnded,
     TaskStarted,
     TurnPlayed,
+    TurnsPlayed,
+    total_reward,
 )
 from flagfall.kernel.notes import add_up
 from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, SeatStats, TaskStats, lost_by
@@ -26,11 +28,10 @@ from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, SeatStats
 CUT_OFF: Final = "cut off"
 """The reason of a result whose record ends before the match did."""
 
-MAX_SEATS: Final = 1_000
-"""Most seats of a match that is read: a journal could name millions of agents, each with a row of a table."""
+MAX_SEATS: Final = 9_999
+"""Most seats of a match that is read, as of one in a plan: a journal could name millions of agents."""
 
 _LATE: Final = frozenset({"late", "overrun"})
-_MISSED: Final = frozenset({"disqualified", "absent"})
 
 
 @attrs.define(eq=False)
@@ -38,7 +39,6 @@ class _Seat:
     agent: str
     stats: SeatStats = attrs.Factory(SeatStats)
     disqualified: SeatDisqualified | None = None
-    has_missed: bool = False
     printed: list[Printed] = attrs.Factory(list)
     open_reward: float = 0
     """What the turns of the open task have paid; the first one pays for the task before."""
@@ -95,6 +95,17 @@ class ResultReader:
             case MatchEnded():
                 self._take_over(event)
 
+    def take_turns(self, turns: TurnsPlayed) -> None:
+        """Take plain turns in columns; raises `UsageError` as for events."""
+        seat = self._seat(0)
+        stats, is_first = seat.stats, turns.turn == self._first_turn
+        self._elapsed_ns = max(self._elapsed_ns, sum(turns.at_ns))
+        self._turns = turns.turn + len(turns)
+        stats.turns += len(turns)
+        stats.think_ns += sum(turns.spent_ns)
+        stats.think_max_ns = max(stats.think_max_ns, *turns.spent_ns)
+        seat.open_reward += sum(turns.reward[is_first:])
+
     def _take_over(self, event: MatchEnded) -> None:
         self._reason, self._turns, self.fault = event.reason, event.turns, event.detail
         for part in event.printed:
@@ -118,7 +129,7 @@ class ResultReader:
             "" if seat.disqualified is None else seat.disqualified.detail,
             attrs.evolve(seat.stats, reward=seat.stats.reward + seat.open_reward),
             tuple(seat.printed),
-            lost_by(self._reason, reason, has_missed=seat.has_missed),
+            lost_by(self._reason, reason, has_missed=seat.stats.has_missed),
         )
 
     def _seat(self, number: int) -> _Seat:
@@ -134,16 +145,16 @@ class ResultReader:
         stats.late += event.verdict in _LATE
         stats.illegal += event.verdict == "illegal"
         stats.absent += event.verdict == "absent"
+        stats.is_cut |= event.verdict == "disqualified"
         stats.think_ns += event.spent_ns
         stats.think_max_ns = max(stats.think_max_ns, event.spent_ns)
         stats.credit_ns += event.credit_ns
-        seat.has_missed |= event.verdict in _MISSED
         if event.legal is not None:
             stats.illegal_note = f"turn {event.turn}: {event.refused}; legal: {event.legal}"
         if isinstance(event.note, dict):
             add_up(event.note, stats.noted)
         if event.turn > self._first_turn:
-            seat.open_reward += _number(event.reward)
+            seat.open_reward += total_reward(event.reward)
 
     def _take_end(self, event: TaskEnded) -> None:
         rewards = event.rewards or ([event.reward] if len(self._seats) == 1 else ())
@@ -151,14 +162,8 @@ class ResultReader:
             raise UsageError(f"task {event.task}: {len(rewards)} rewards for {len(self._seats)} seats")
         self.has_rewards &= bool(rewards)
         for seat, paid in zip(self._seats, rewards, strict=False):
-            seat.stats.reward += paid
-            if event.ended != "cut":
-                seat.stats.add_return(paid)
+            seat.stats.add_rewards(paid, is_cut=event.ended == "cut")
         for seat in self._seats:
             seat.open_reward = 0
         values = (event.task, event.index, event.result, event.reward, event.steps, event.ended)
         self._tasks.setdefault(event.task, TaskStats(event.task)).add(Outcome(*values))  # type: ignore[arg-type]
-
-
-def _number(reward: Any) -> Any:
-    return sum(reward.values()) if isinstance(reward, dict) else reward

@@ -96,13 +96,11 @@ class Rerun:
         self._steps = 0
         # The task, if it is an actor; the time of the newest record of its turn, and of its beginning.
         self._actor: ActorReplay | None = None
-        self._has_actors = False  # whose rewards may have come with turns that were withdrawn
         self._turn_ns = self._began_ns = 0
         self._is_turn_skipped = False
         # The current turn: seats whose record is to come, with their observations; the actions played.
         self._due: list[tuple[int, Any, Any]] = []
         self._played: dict[int, Any] = {}
-        self._paid: list[Any] = [0] * self._seats
         self._ready: set[int] = set()
         self._judged_out: set[int] = set()
         self._disqualified: set[int] = set()
@@ -181,7 +179,6 @@ class Rerun:
         if self._header.steps is not None and self.turn >= self._header.steps:
             raise Different("number of turns", f"no more than {self._header.steps}", "one more")
         observation, reward = request
-        self._pay(reward)
         if self._solo:
             self._due = [(0, observation, reward)]
         else:
@@ -235,14 +232,12 @@ class Rerun:
         if self._played:
             self._step()
         while isinstance(self._request, PhaseRequest):
-            self._pay(self._request.reward)
             self._send(answers or {})
         # A turn in which no seat is asked leaves no record.
         while type(self._request) is tuple and not self._solo and not self._request[0]:
             if self._header.steps is not None and self.turn >= self._header.steps:
                 return
             self.turn += 1
-            self._pay(self._request[1])
             self._step()
 
     def _step(self) -> None:
@@ -262,7 +257,6 @@ class Rerun:
             if isinstance(self._request, RunTask):
                 task, owed = self._request.task, self._request.owed
                 skipped, self._is_turn_skipped = self._is_turn_skipped, False
-                self._has_actors = True
                 self._actor = ActorReplay(task, owed, self._began_ns, solo=self._solo, is_withdrawn=skipped)
 
     def _end_actor(self, actor: ActorReplay, event: TaskEnded) -> None:
@@ -377,7 +371,6 @@ class Rerun:
             if self._next_task() is not None:
                 raise Different("what comes next", "another task", _name(event))
             self._compare("reward owed at the end", self._request.owed, event.reward)
-            self._pay(event.reward)
         elif not void:
             _same("reward owed at the end", 0, event.reward)
         if event.reason == "steps":
@@ -387,14 +380,7 @@ class Rerun:
         self._check_disqualified(event.reason)
         for part in event.printed:
             self._check_seat(part.seat)
-        if event.rewards and event.reason in {"finished", "steps"} and not self._has_actors:
-            self._compare("rewards of the seats", [*map(float, self._paid)], [*event.rewards])
         self.over = True
-
-    def _pay(self, reward: Any) -> None:
-        """Count a reward that comes with a turn or without one; a seat that is not asked is paid, too."""
-        for seat in range(self._seats):
-            self._paid[seat] += self._rules.share_of(seat, None, reward)[1]
 
     def _check_turns(self, event: MatchEnded, *, void: bool) -> None:
         if event.turns > self.turn and event.reason != "finished":

@@ -15,7 +15,16 @@ from typing import Any
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.events import Event, MatchEnded, MatchStarted, Reward, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.events import (
+    Event,
+    MatchEnded,
+    MatchStarted,
+    Reward,
+    TaskEnded,
+    TaskStarted,
+    TurnPlayed,
+    total_reward,
+)
 from flagfall.kernel.safe_values import safe_repr
 
 # Transcripts: a match of byte tasks as plain records, one for each step.
@@ -208,7 +217,7 @@ class ResultsSink:
         elif kind is TaskEnded:
             self._end(event)  # type: ignore[arg-type]
         elif kind is MatchEnded and self._open.time:
-            self._open.reward += _sum(event.reward)  # type: ignore[attr-defined]
+            self._open.reward += total_reward(event.reward)  # type: ignore[attr-defined]
 
     def figures(self) -> Figures:
         """Return the results of the events so far."""
@@ -231,7 +240,7 @@ class ResultsSink:
             self._turn = event.turn
             opened.time += 1
         if opened.time > 1:  # the first observation brings a reward of the previous task
-            opened.reward += _sum(event.reward)
+            opened.reward += total_reward(event.reward)
 
     def _end(self, event: TaskEnded) -> None:
         task = self._tasks.setdefault(event.task, TaskFigures(event.task))
@@ -239,8 +248,3 @@ class ResultsSink:
         task.reward += event.reward
         self._name = None
         self._open = TaskFigures("")
-
-
-def _sum(reward: Any) -> float:
-    total: float = sum(reward.values()) if isinstance(reward, dict) else reward
-    return total

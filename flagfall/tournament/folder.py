@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -34,8 +36,16 @@ LOCK_FILE: Final = "flagfall.lock"
 JOURNALS: Final = "journals"
 """Folder of complete journals; each appears there in one piece."""
 
+FORMER: Final = "former-"
+"""The name of a folder with the tournament before its plan changed is this, and a number."""
+
 RUNNING: Final = "running"
 """Folder of journals being written. Files left there by an earlier run are of no use."""
+
+NAME: Final = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+"""What a file in a folder of a tournament may be called, as a regular expression."""
+
+_FORMER: Final = re.compile(rf"{FORMER}[1-9][0-9]{{0,8}}", re.ASCII)
 
 
 def journal_path(folder: Path, journal: object) -> Path | None:
@@ -54,6 +64,31 @@ def journal_path(folder: Path, journal: object) -> Path | None:
         return path if inside and path.is_file() else None
     except OSError:
         return None
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names of the regular files of a folder that may have been written by a run."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        return [one.name for one in entries if one.is_file(follow_symlinks=False) and is_name(one.name)]
+
+
+def is_name(name: str) -> bool:
+    """Return whether a file of this name may be in a folder of a tournament."""
+    return re.fullmatch(NAME, name, re.ASCII) is not None
+
+
+def is_plain(path: Path) -> bool:
+    """Return whether a path is that of a regular file, and no link."""
+    return path.is_file() and not path.is_symlink()
+
+
+def formers_in(folder: Path) -> Iterator[Path]:
+    """Yield the folders in which a tournament keeps what it was before its plan changed."""
+    for path in sorted(folder.glob(f"{FORMER}*")):
+        if _FORMER.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            yield path
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@
 <SHA-256>  code.json
 <SHA-256>  journals/r0-m0-g0.jsonl.zst
 ...
+<SHA-256>  former-1/flagfall.lock
 # tree: <SHA-256 of all bytes before this line>
 <SHA-256>  standings.csv
 
@@ -18,12 +19,11 @@ are made from the records follow it: they can be made again at any time, and do 
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from hashlib import file_digest, sha256
 from importlib.metadata import distributions, version
@@ -32,10 +32,23 @@ from typing import Final
 
 import attrs
 
-from flagfall.errors import HostFault
+from flagfall.errors import FlagfallError, HostFault
 from flagfall.tasks.code_files import CARRIED
 from flagfall.tournament.database import DAMAGES, DamagedStore, OpenedToRead
-from flagfall.tournament.folder import CODE, DATABASE, JOURNALS, LOCK_FILE, PLAN, REPORT, replace_file
+from flagfall.tournament.folder import (
+    CODE,
+    DATABASE,
+    FORMER,
+    JOURNALS,
+    LOCK_FILE,
+    NAME,
+    PLAN,
+    REPORT,
+    formers_in,
+    is_plain,
+    names_in,
+    replace_file,
+)
 from flagfall.tournament.standings import FILE_FORMATS
 from flagfall.tournament.store import machine
 
@@ -47,8 +60,9 @@ MADE: Final = (REPORT, *(f"standings.{form}" for form in FILE_FORMATS))
 
 _RECORDS: Final = (DATABASE, f"{DATABASE}-wal", PLAN, CODE)
 _FOLDERS: Final = (CARRIED, JOURNALS)
-_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", re.ASCII)
-_LINE: Final = re.compile(r"([0-9a-f]{64})  ((?:(?:code|journals)/)?[A-Za-z0-9_-][A-Za-z0-9._-]*)", re.ASCII)
+_LINE: Final = re.compile(
+    rf"([0-9a-f]{{64}})  ((?:(?:{CARRIED}|{JOURNALS}|{FORMER}[0-9]+)/)?{NAME})", re.ASCII
+)
 _FLAGFALL: Final = "# flagfall: "
 _TREE: Final = "# tree: "
 _ROWS: Final = "# rows: "
@@ -109,12 +123,20 @@ def _fact(head: bytes, prefix: str) -> str:
 
 
 def write_lock_file(folder: Path) -> None:
-    """Write the lock file of a tournament whose database is closed.
+    """Write the lock file of a tournament whose database is closed, and those of its former states.
 
     Raises:
         DamagedStore: the database is damaged.
         HostFault: a file cannot be read, or this one not be written.
     """
+    for former in formers_in(folder):
+        if not is_plain(former / LOCK_FILE):
+            with suppress(FlagfallError):  # then the lock file does not have it
+                _write(former)
+    _write(folder)
+
+
+def _write(folder: Path) -> None:
     try:
         with closing(OpenedToRead(folder / DATABASE)) as opened:
             rows = rows_digest(opened.connection)
@@ -160,26 +182,10 @@ def _digests(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the paths of the records of a folder, in order, each with its digest."""
     names = [name for name in _RECORDS if is_plain(folder / name) and (folder / name).stat().st_size]
     names += [f"{place}/{name}" for place in _FOLDERS for name in names_in(folder / place)]
+    formers = (former / LOCK_FILE for former in formers_in(folder))
+    names += [str(path.relative_to(folder)) for path in formers if is_plain(path)]
     for name in sorted(names):
         yield name, digest_of(folder / name)
-
-
-def names_in(folder: Path) -> list[str]:
-    """Return the names of the regular files of a folder that may have been written by a run."""
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    with os.scandir(folder) as entries:
-        return [one.name for one in entries if one.is_file(follow_symlinks=False) and is_name(one.name)]
-
-
-def is_name(name: str) -> bool:
-    """Return whether a file of this name may be in a folder of a tournament."""
-    return _NAME.fullmatch(name) is not None
-
-
-def is_plain(path: Path) -> bool:
-    """Return whether a path is that of a regular file, and no link."""
-    return path.is_file() and not path.is_symlink()
 
 
 def digest_of(path: Path) -> str:

@@ -13,8 +13,10 @@ from typing import Final
 import attrs
 
 from flagfall.errors import HostFault, UsageError
+from flagfall.tasks.code_files import CARRIED
 from flagfall.tournament.blocks import misfit
-from flagfall.tournament.folder import JOURNALS, is_held, journal_path
+from flagfall.tournament.folder import CODE, JOURNALS, is_held, is_plain, journal_path, names_in
+from flagfall.tournament.lock_file import digest_of, write_lock_file
 from flagfall.tournament.plan.fingerprint import changes
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.store import Store, StoredPlan
@@ -31,12 +33,14 @@ class Merged:
         shared: those of them that several folders have.
         void: void attempts.
         missing: journals that their folders name and do not have.
+        other_code: folders whose code of agents and tasks differs from that of the folder named first.
     """
 
     played: int
     shared: int
     void: int
     missing: int
+    other_code: tuple[Path, ...] = ()
 
 
 @attrs.frozen
@@ -93,7 +97,15 @@ def merge_tournaments(folders: Sequence[Path], output: Path, *, prefer_first: bo
         raise UsageError(f"the folders do not fit together: {problem}")
     with _new_folder(output) as made:
         missing = _write(made, sources, attempts)
-    return Merged(played=len(counting), shared=shared, void=len(attempts) - len(counting), missing=missing)
+        other_code = _copy_code(folders, made)
+        write_lock_file(made)
+    return Merged(
+        played=len(counting),
+        shared=shared,
+        void=len(attempts) - len(counting),
+        missing=missing,
+        other_code=other_code,
+    )
 
 
 _Attempts = list[tuple[Path, MatchRecord]]
@@ -176,6 +188,25 @@ def _write(made: Path, sources: Sequence[_Source], attempts: _Attempts) -> int:
             store.put(*records)
         store.clean_up()
     return missing
+
+
+def _copy_code(folders: Sequence[Path], made: Path) -> tuple[Path, ...]:
+    """Copy the code of all folders, and the table of the first; return the folders with another table.
+
+    A damaged file is copied as it is, unless another folder has a sound one.
+    """
+    for folder in folders:
+        for name in names_in(folder / CARRIED):
+            copy = made / CARRIED / name
+            if not copy.exists() or digest_of(copy) != name:
+                copy.parent.mkdir(exist_ok=True)
+                shutil.copyfile(folder / CARRIED / name, copy)
+    tables = [(folder, folder / CODE) for folder in folders if is_plain(folder / CODE)]
+    if not tables:
+        return ()
+    (_, first), *others = tables
+    shutil.copyfile(first, made / CODE)
+    return tuple(folder for folder, table in others if digest_of(table) != digest_of(first))
 
 
 def _copy_journal(folder: Path, record: MatchRecord, made: Path) -> str | None:

@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.errors import HostFault
-from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, journal_path
+from flagfall.tasks.code_files import CARRIED
+from flagfall.tournament.folder import (
+    CODE,
+    DATABASE,
+    FORMER,
+    JOURNALS,
+    PLAN,
+    RUNNING,
+    is_plain,
+    journal_path,
+    names_in,
+)
 
 _SECOND: Final = ".moved"
 _UNRECORDED: Final = re.compile(r"r[0-9]+-[pmg0-9.-]+\.(void[0-9]+\.)?jsonl(\.zst)?")
@@ -110,7 +121,7 @@ def finish_renaming(database: sqlite3.Connection, folder: Path) -> bool:
 def keep_former(database: sqlite3.Connection, folder: Path, plan_text: str) -> str:
     """Keep a tournament as it is now in a folder within its own, and return the name of that.
 
-    The journals there are links to the same files.
+    The journals there, and the code that was played, are links to the same files.
     """
     made = folder / RUNNING / "former"
     shutil.rmtree(made, ignore_errors=True)
@@ -121,12 +132,17 @@ def keep_former(database: sqlite3.Connection, folder: Path, plan_text: str) -> s
         path = journal_path(folder, journal)
         if path is not None:
             os.link(path, made / JOURNALS / path.name, follow_symlinks=False)
+    for name in names_in(folder / CARRIED):
+        (made / CARRIED).mkdir(exist_ok=True)
+        os.link(folder / CARRIED / name, made / CARRIED / name, follow_symlinks=False)
+    if is_plain(folder / CODE):
+        os.link(folder / CODE, made / CODE, follow_symlinks=False)
     for number in count(1):
         try:
-            made.rename(folder / f"former-{number}")  # fails where there is one, since none is empty
+            made.rename(folder / f"{FORMER}{number}")  # fails where there is one, since none is empty
         except OSError:
-            if not (folder / f"former-{number}").exists():
+            if not (folder / f"{FORMER}{number}").exists():
                 raise
         else:
-            return f"former-{number}"
+            return f"{FORMER}{number}"
     raise HostFault(f"{folder} has too many former tournaments")

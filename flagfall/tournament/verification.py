@@ -8,7 +8,7 @@ tree hash. Only executing the journals again shows that nobody wrote them withou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from importlib.metadata import version
 from math import isclose
@@ -27,15 +27,21 @@ from flagfall.texts import counted, one_line
 from flagfall.tournament.blocks import misfit
 from flagfall.tournament.columns import columns_of
 from flagfall.tournament.database import DAMAGES, OpenedToRead
-from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK_FILE, is_held
+from flagfall.tournament.folder import (
+    DATABASE,
+    JOURNALS,
+    LOCK_FILE,
+    formers_in,
+    is_held,
+    is_name,
+    is_plain,
+    names_in,
+)
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.lock_file import (
     MADE,
     LockFile,
     digest_of,
-    is_name,
-    is_plain,
-    names_in,
     read_lock_file,
     rows_digest,
 )
@@ -45,7 +51,7 @@ from flagfall.tournament.recount import Recount
 from flagfall.tournament.standings import FILE_FORMATS, agent_rows, compute_standings, export
 from flagfall.tournament.store import Store
 
-Kind: TypeAlias = Literal["changed", "missing", "different", "unplayed", "not verified"]
+Kind: TypeAlias = Literal["changed", "missing", "different", "not verified"]
 
 _OF_MATCH: Final = ("reason", "solved", "tasks", "turns", "stalls", "game_score", "ticks")
 _OF_REWARD: Final = ("score", "reward")
@@ -72,7 +78,6 @@ _VERDICTS: Final[Mapping[Kind, str]] = MappingProxyType(
         "changed": "DIFFERENT",
         "different": "DIFFERENT",
         "missing": "MISSING",
-        "unplayed": "MISSING",
         "not verified": "NOT VERIFIED",
     }
 )
@@ -89,8 +94,7 @@ class Problem:
 
     Attributes:
         kind: `changed`: a file has other bytes; `missing`: it is not there; `different`: it contradicts
-            another one; `unplayed`: matches of the schedule are missing; `not verified`: a match cannot be
-            executed again.
+            another one; `not verified`: a match cannot be executed again.
         path: the file, relative to the folder.
     """
 
@@ -109,6 +113,8 @@ class FolderVerification:
     Attributes:
         tree: the tree hash of its lock file; empty without a sound one.
         matches: the number of matches that count.
+        total: the number of matches in the schedule; `None` if it depends on their results.
+        complete: all matches of the schedule are played.
         journals: the number of journals that were checked.
         files: the number of files whose digests were compared.
         executed: the number of journals that were executed again; `None` if none was to be.
@@ -119,6 +125,8 @@ class FolderVerification:
     path: Path
     tree: str
     matches: int
+    total: int | None
+    complete: bool
     journals: int
     files: int
     executed: int | None
@@ -127,7 +135,7 @@ class FolderVerification:
 
     @property
     def ok(self) -> bool:
-        """Return whether everything is as a run left it, and complete."""
+        """Return whether everything is as a run left it, also one that was interrupted."""
         return not self.problems
 
     @property
@@ -145,7 +153,11 @@ class FolderVerification:
         )
         names = [*self.unrecorded[:MAX_SHOWN], *(["..."] if len(self.unrecorded) > MAX_SHOWN else [])]
         beside = f"; not of the tournament: {', '.join(names)}" if names else ""
-        parts = (counted(self.matches, "match", "matches"), counted(self.journals, "journal"))
+        matches = counted(self.matches, "match", "matches")
+        if not self.complete:
+            total = "more" if self.total is None else f"{self.total:,}"
+            matches = f"{self.matches:,} of {total} matches played"
+        parts = (matches, counted(self.journals, "journal"))
         return (
             f"{self.path}: {', '.join(parts)}, {counted(self.files, 'file')}{done}; tree {self.tree}{beside}"
         )
@@ -185,18 +197,28 @@ def verify_folder(
 
 class _Verifier:
     def __init__(
-        self, folder: Path, execute: Callable[[Path], Verification] | None, watch: Callable[[int], None]
+        self,
+        folder: Path,
+        execute: Callable[[Path], Verification] | None,
+        watch: Callable[[int], None],
+        *,
+        is_former: bool = False,
     ) -> None:
         self._folder = folder
+        self._is_former = is_former
         self._execute = execute
         self._watch = watch
         self._problems: dict[str, Problem] = {}
-        self._matches = self._journals = self._executed = self._turns = 0
+        self._matches = self._files = self._journals = self._executed = self._turns = 0
+        self._total: int | None = None
+        self._complete = False
+        self._unrecorded: list[str] = []
 
     def run(self) -> FolderVerification:
         try:
             lock = self._read_lock()
             files = {} if lock is None else lock.digests
+            self._files = len(files)
             if lock is not None:
                 self._check_files(lock)
             self._check_carried()
@@ -204,7 +226,11 @@ class _Verifier:
             present = [f"{JOURNALS}/{name}" for name in names_in(self._folder / JOURNALS)]
             for path in sorted({*present} - named):
                 self._check_other_journal(path, named)
-            unrecorded = tuple(self._unrecorded({*files, *present} | named))
+            formers = {} if self._is_former else {former.name: former for former in formers_in(self._folder)}
+            kept = {name for name in formers if f"{name}/{LOCK_FILE}" in files}
+            self._find_unrecorded({*files, *present, *kept} | named)
+            for name in sorted(kept):
+                self._check_former(formers[name])
         except OSError as error:
             where = Path(error.filename or self._folder).name
             raise UsageError(f"{self._folder}: {where} cannot be read: {error.strerror or error}") from error
@@ -212,11 +238,13 @@ class _Verifier:
             path=self._folder,
             tree="" if lock is None else lock.tree,
             matches=self._matches,
+            total=self._total,
+            complete=self._complete,
             journals=self._journals,
-            files=len(files),
+            files=self._files,
             executed=None if self._execute is None else self._executed,
             problems=tuple(self._problems.values()),
-            unrecorded=unrecorded,
+            unrecorded=tuple(self._unrecorded),
         )
 
     def _add(self, kind: Kind, path: str, what: str) -> None:
@@ -260,14 +288,31 @@ class _Verifier:
             if digest_of(self._folder / CARRIED / name) != name:
                 self._add("changed", f"{CARRIED}/{name}", "does not have the SHA-256 that is its name")
 
-    def _unrecorded(self, known: set[str]) -> Iterator[str]:
-        """Yield the paths of files that no run wrote, or that it removes at its end."""
+    def _find_unrecorded(self, known: set[str]) -> None:
+        """Find the files that no run wrote, or that it removes at its end."""
         known = known | {LOCK_FILE, f"{DATABASE}-wal", f"{DATABASE}-shm", *MADE, CARRIED, JOURNALS}
         for place in ("", CARRIED, JOURNALS):
             folder = self._folder / place
             for path in sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else ():
                 if (name := str(path.relative_to(self._folder))) not in known:
-                    yield name
+                    self._unrecorded.append(name)
+
+    # Former states.
+
+    def _check_former(self, former: Path) -> None:
+        """Check what the tournament was before its plan changed, as a folder of its own."""
+        if not any(is_plain(former / name) for name in (LOCK_FILE, DATABASE)):
+            return  # its lock file is missed already
+        before = self._turns
+        found = _Verifier(
+            former, self._execute, lambda turns: self._watch(before + turns), is_former=True
+        ).run()
+        for problem in found.problems:
+            self._add(problem.kind, f"{former.name}/{problem.path}", problem.what)
+        self._unrecorded += [f"{former.name}/{path}" for path in found.unrecorded]
+        self._journals += found.journals
+        self._files += found.files
+        self._executed += found.executed or 0
 
     # Records.
 
@@ -299,7 +344,8 @@ class _Verifier:
             self._add(
                 "different", DATABASE, "its table blocks, from which standings are read, has other results"
             )
-        self._check_schedule(plan, played)
+        order = schedule(plan)
+        self._total, self._complete = order.total, order.over(played)
         if lock is not None and lock.flagfall == version("flagfall"):
             self._check_standings(plan, played, lock.digests)
         return named
@@ -353,16 +399,6 @@ class _Verifier:
             kind: Kind = "not verified" if found.difference is None else "different"
             self._add(kind, place, str(found).removeprefix(f"{path}: "))
 
-    def _check_schedule(self, plan: TournamentPlan, played: Mapping[str, MatchRecord]) -> None:
-        order = schedule(plan)
-        if order.over(played):
-            return
-        due = next(order.due(played), None)
-        left = "matches" if order.total is None else f"{order.total - len(played)} of {order.total} matches"
-        first = "" if due is None else f", the first of them {due.id}"
-        what = f"{left} of the schedule are not played{first}: `flagfall tournament --resume` plays them"
-        self._problems.setdefault("", Problem("unplayed", DATABASE, what))
-
     def _check_standings(
         self, plan: TournamentPlan, played: Mapping[str, MatchRecord], digests: Mapping[str, str]
     ) -> None:
@@ -393,7 +429,7 @@ def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, reco
         return f"its tasks are not those of match {record.id} in the schedule"
     counted_again = recount.record(spec, record.attempt, task)
     pairs: list[tuple[str, str, Any, Any]] = [(field, "", record, counted_again) for field in _OF_MATCH]
-    fields = _OF_SEAT + (_OF_REWARD if recount.over is not None and recount.over.rewards else ())
+    fields = _OF_SEAT + (_OF_REWARD if recount.has_rewards else ())
     for seat, both in enumerate(zip(record.seats, counted_again.seats, strict=True)):
         pairs += [(field, f" of seat {seat}", *both) for field in fields]
     for field, of, stored, found in pairs:

@@ -115,7 +115,7 @@ def test_no_journal_makes_a_table_of_millions(call: Call) -> None:
     sealed(Path("many.jsonl"), {**HEADER, "agents": [""] * 100_000})
     ended = call("results many.jsonl")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "flagfall: many.jsonl: a match with 100000 seats; 1000 are the most\n"
+    assert ended.err == "flagfall: many.jsonl: a match with 100000 seats; 9999 are the most\n"
     dropped = {"event": "dropped", "at_ns": 1, "seat": 7, "turn": 0, "why": "stale"}
     sealed(Path("odd.jsonl"), HEADER, dropped)
     ended = call("results odd.jsonl")

@@ -84,7 +84,7 @@ def test_a_match_prints_how_the_agent_and_the_tasks_went(call):
             "random",
             "finished",
             f"{tally.turns}",
-            f"{tally.reward}",
+            f"{tally.reward:.0f}",
             f"{tally.return_mean:.0f}",
             f"{tally.return_sd:.3f}",
             f"{tally.reward / tally.turns:.4f}",

@@ -151,7 +151,7 @@ def test_phases_come_around_tasks_unless_they_are_continuous():
     assert agent.heard == [("result", None, 7)]
     assert [t.reward for t in played.turns] == [0, 7, 7, 7]
     assert played.stats().reward == 28
-    assert played.events[-1] == MatchEnded(40 * MS, "finished", 4, 7, rewards=[28])
+    assert played.events[-1] == MatchEnded(40 * MS, "finished", 4, 7)
 
 
 def test_last_words_go_to_each_player_and_need_no_listener():

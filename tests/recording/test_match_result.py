@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 import pytest
 
-from flagfall.errors import UsageError
+from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event, MatchEnded, MatchStarted, Printed, SeatDisqualified, TaskEnded, TurnPlayed
-from flagfall.kernel.outcomes import MatchResult
+from flagfall.kernel.outcomes import MatchResult, StepResult
 from flagfall.recording.journal.reader import read_journal
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.match_result import CUT_OFF, ResultReader
@@ -32,7 +32,6 @@ def comparable(result: MatchResult | None) -> dict[str, Any]:
     assert result is not None
     for seat in result.seats:
         seat.stats.skipped = 0
-        seat.stats.is_cut = False
     return attrs.asdict(result)
 
 
@@ -62,6 +61,13 @@ MATCHES: dict[str, Any] = {
     "continuous tasks": lambda: ([CountTask(3, continuous=True), CountTask(4, continuous=True)], constant(2)),
     "cut by steps": lambda: (CountTask(30), constant(4), {"steps": 7}),
     "cut in a later task": lambda: ([CountTask(3), CountTask(9)], constant(4), {"steps": 7}),
+    "cut between tasks": lambda: (
+        [CountTask(3, continuous=True), CountTask(9, continuous=True)],
+        constant(4),
+        {"steps": 3},
+    ),
+    "rounded rewards": lambda: ([CountTask(n) for n in (3, 5, 7)], constant(0.1)),
+    "rounded rewards of two": lambda: ([TogetherTask(2, n) for n in (3, 5)], constant(0.1), constant(0.7)),
     "two seats": lambda: ([TogetherTask(2, 3), TogetherTask(2, 4)], constant(3), constant(5)),
     "three seats, cut": lambda: (TogetherTask(3, 30), *map(constant, (3, 5, 9)), {"steps": 7}),
     "in turn": lambda: (InTurnTask([0, 1, 1, 0, 1]), constant(3), constant(5)),
@@ -112,6 +118,15 @@ def test_an_agent_of_several_is_paid_for_its_last_action_too():
     assert read(played("in turn").events).seats[1].stats.reward == 15
     (cut,) = [event for event in played("in turn, cut").events if isinstance(event, TaskEnded)]
     assert cut.rewards == (3, 5)  # no task took the actions of the last turn
+
+
+def test_rewards_of_two_that_cancel_out_are_finite_each():
+    class Huge(TogetherTask):
+        def step(self, action: Any) -> StepResult:
+            return super().step(action)._replace(reward={"player_0": 1e308, "player_1": -1e308})
+
+    with pytest.raises(HostFault, match="rewards must be finite"):
+        play(Huge(2, 3), constant(3), constant(5))
 
 
 def test_scheduler_gets_the_rewards_of_the_seats():

@@ -21,6 +21,7 @@ from flagfall.tournament.plan.parser import load_plan
 from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.standings import compute_standings, stored_standings
 from flagfall.tournament.store import Store
+from flagfall.tournament.verification import verify_folder
 from tests.tournament.made_up import DEPEND, FORMATS, FOUR
 from tests.tournament.made_up import plan as made_up_plan
 from tests.tournament.runs import (
@@ -57,6 +58,7 @@ def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
     assert journal_bytes(disturbed) == journal_bytes(undisturbed)
     assert not void
     assert not (disturbed / "running").exists()
+    assert verify_folder(disturbed).ok
 
 
 @pytest.mark.release
@@ -140,6 +142,8 @@ def test_killed_tournaments_that_grow_end_as_if_they_had_had_their_plan_from_the
         with closing(Store(out)) as one, closing(Store(wanted)) as other:
             stands = [stored_standings(store, load_plan(after)).as_data() for store in (one, other)]
         assert stands[0] == stands[1]
+        found = verify_folder(out)
+        assert (found.problems, found.unrecorded) == ((), ())
     assert min(killed["before"], killed["after"]) >= 5, killed
 
 

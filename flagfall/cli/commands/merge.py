@@ -40,4 +40,7 @@ def merge(
     )
     if merged.missing:
         print(f"missing: {counted(merged.missing, 'journal')} that the folders name and do not have")
+    if merged.other_code:
+        others = ", ".join(map(str, merged.other_code))
+        print(f"code:    other files of agents or tasks than in {folders[0]} were played in {others}")
     print(f"results: {output}   (flagfall results {shlex.quote(str(output))})")

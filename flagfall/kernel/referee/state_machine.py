@@ -19,7 +19,7 @@ Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from outcome import Error, Outcome, Value
@@ -142,8 +142,6 @@ class Referee:
         self._phases += 1
         self._observation, self._reward = request.observation, request.reward
         phase = request.phase
-        for seat in self._seats:
-            seat.stats.reward += self._rules.share_of(seat.number, self._observation, self._reward)[1]
         asked = [s for s in self._seats if s.disqualified is None and (phase == "start" or phase in s.wants)]
         self._ask(asked, -self._phases, phase)
 
@@ -318,7 +316,6 @@ class Referee:
         self._reward = reward
         if self._is_solo:
             seat = self._seats[0]
-            seat.stats.reward += reward
             notice = self._notices.pop(0, None) if self._notices else None
             now_ns = self._now()
             self.state = _ASKING
@@ -335,8 +332,6 @@ class Referee:
             # of them neither pile up calls nor hold up the loop, each comes from the environment.
             self._hand_over(Value(Pause((observation, reward))))
             return
-        for player, paid in reward.items() if isinstance(reward, Mapping) else ():
-            self._seats[players.index(player)].stats.reward += paid
         self._ask(asked, self.turns, "act")
 
     def _ask(self, asked: list[SeatPort], number: int, phase: Phase) -> None:

@@ -187,6 +187,7 @@ class Score:
         self.on_out: Callable[[str], None] = lambda _reason: None
         self._seat = seat
         self._names = list(names)
+        self._reward = 0.0
         self._rewards: deque[float] = deque(maxlen=KEPT_REWARDS)
         self._last_verdict = ""
         self._paid: int | None = None
@@ -221,12 +222,13 @@ class Score:
             self._steps += 1
 
     def pay(self, number: int, reward: Any) -> None:
-        """Keep a reward that has arrived, if it is not 0; rewards of all players by name are not shown.
+        """Count a reward that has arrived, and keep it if it is not 0; those by name are not shown.
 
         Args:
             number: the number of the envelope that it came with; one that is sent again pays once.
         """
         if number != self._paid and isinstance(reward, int | float) and reward:
+            self._reward += reward
             self._rewards.append(float(reward))
         self._paid = number
 
@@ -241,7 +243,8 @@ class Score:
     def as_data(self, stats: SeatStats) -> dict[str, Any]:
         """Return the score as plain values."""
         return {
-            **{name: getattr(stats, name) for name in ("turns", "reward", "late", "illegal", "dropped")},
+            **{name: getattr(stats, name) for name in ("turns", "late", "illegal", "dropped")},
+            "reward": self._reward,
             "rewards": list(self._rewards),
             "verdict": self._last_verdict,
             "task": self._task,

@@ -18,6 +18,7 @@ from flagfall.events import (
     StallSeen,
     TaskEnded,
     TaskStarted,
+    total_reward,
 )
 from flagfall.kernel.outcomes import STDERR_BYTES
 from flagfall.recording.turn_limits import LimitsOfTurns
@@ -191,7 +192,7 @@ class Tally:
         chunk.last = self._last_turn = turn
         chunk.at_ns = (chunk.at_ns[0] if chunk.rows else at_ns, at_ns)
         chunk.rows += 1
-        chunk.reward += float(sum(reward.values()) if isinstance(reward, dict) else reward)
+        chunk.reward += float(total_reward(reward))
         chunk.rewarded += any(reward.values()) if isinstance(reward, dict) else bool(reward)
         name = _COUNTED.get(verdict)
         if name is not None:
