@@ -18,6 +18,7 @@ from flagfall.recording.journal.format import Sealer, encode
 from flagfall.recording.journal.reader import read_journal
 from flagfall.tasks import make_task
 from tests.cli.test_check_host_as_plain_user import AS_PLAIN_USER, USER, installed_for_all, plain_python
+from tests.tournament.test_verification import HELPER, TASK
 
 Call = Callable[..., Any]
 
@@ -118,26 +119,6 @@ track = "mygame.txt"
 games = 1
 """
 
-SUM = """
-from gymnasium.spaces import Discrete
-import helper
-from flagfall.tasks import StepResult, Task
-
-class Sum(Task):
-    observation_space = action_space = Discrete(40)
-    nil_action = 0
-    def __init__(self, size=3):
-        super().__init__(max_steps=size)
-    def _reset(self, seed):
-        return helper.least(seed)
-    def _step(self, action):
-        return StepResult(helper.least(action), action % 3)
-    def reached_terminal_state(self):
-        return False
-    def result(self):
-        return None
-"""
-
 CORRIDOR = """
 import gymnasium
 from games import steps
@@ -163,8 +144,8 @@ def write_own(home: Path) -> None:
         (home / name).mkdir(parents=True)
     (home / "plan.toml").write_text(OWN)
     (home / "bot.py").write_text(BOT.replace("32", "1"))
-    (home / "tasks" / "own.py").write_text(SUM)
-    (home / "tasks" / "helper.py").write_text("def least(number):\n    return number % 40\n")
+    (home / "tasks" / "own.py").write_text(TASK)
+    (home / "tasks" / "helper.py").write_text(HELPER)
     (home / "games" / "__init__.py").touch()
     (home / "games" / "steps.py").write_text("COUNT = 5\n")
     (home / "games" / "corridor.py").write_text(CORRIDOR)

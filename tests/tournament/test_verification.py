@@ -64,8 +64,8 @@ from flagfall.tasks import StepResult, Task
 class Sum(Task):
     observation_space = action_space = Discrete(40)
     nil_action = 0
-    def __init__(self):
-        super().__init__(max_steps=3)
+    def __init__(self, size=3):
+        super().__init__(max_steps=size)
     def _reset(self, seed):
         return helper.least(seed)
     def _step(self, action):
