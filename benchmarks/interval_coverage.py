@@ -106,6 +106,8 @@ def scores(scale: int) -> Iterator[Row]:
             for repeats in some:
                 name = f"score, {tasks} tasks, {repeats} repeats, {kind}"
                 yield _row(name, _of_shares(play, tasks, repeats), draws)
+    for tasks in REPEATS:
+        yield _row(f"score beyond {tasks} tasks, 3 repeats", _beyond(tasks), draws)
     for repeats in REPEATS:
         yield _row(f"difference of scores, 3 tasks, {repeats} repeats", _paired(3, repeats), draws)
 
@@ -113,6 +115,17 @@ def scores(scale: int) -> Iterator[Row]:
 def _fixed(share: float, repeats: int) -> Draw:
     shares = np.array([[share]])
     return lambda random: [(share, bounded_mean([*_solved(random, shares, repeats)]).interval())]
+
+
+def _beyond(tasks: int) -> Draw:
+    """Return draws of the mean of all tasks from a sample of them."""
+
+    def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:
+        mean = random.uniform(0.1, 0.9)
+        shares = random.beta(4 * mean, 4 * (1 - mean), (tasks, 1))
+        return [(mean, bounded_mean([_solved(random, shares, 3).mean(axis=1)]).interval())]
+
+    return draw
 
 
 def _paired(tasks: int, repeats: int) -> Draw:

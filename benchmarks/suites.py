@@ -24,6 +24,7 @@ SUITES: Final[Mapping[str, str]] = {
     "gvgai": "benchmarks.gvgai",
     "vgdl": "benchmarks.vgdl",
     "tournament": "benchmarks.tournament",
+    "adaptive": "benchmarks.adaptive",
     "stops": "benchmarks.stops",
     "load": "benchmarks.load",
     "growth": "benchmarks.growth",

@@ -246,6 +246,8 @@ class _Place:
             try:
                 self._task = make_task(self.id if self._folder is None else in_folder(self.id, self._folder))
             except UsageError as error:
+                if not self._hint or type(error) is not UsageError:  # a page must know what quotes a file
+                    raise
                 raise UsageError(f"{error}{self._hint}") from error
             if self._folder is not None:
                 self._task.id = self.id

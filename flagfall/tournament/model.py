@@ -60,12 +60,17 @@ class Format(Protocol):
 
     Attributes:
         exact_total: `total` is the number of matches, not just a bound on it.
-        own_points: `ranks` ranks the agents, not the scoring of the plan.
+        own_ranking: the format ranks the agents, by `ranks` or by their Elo, not the scoring of the plan.
     """
 
     kind: ClassVar[str]
     exact_total: ClassVar[bool]
-    own_points: ClassVar[bool]
+    own_ranking: ClassVar[bool]
+
+    @property
+    def elo_level(self) -> float:
+        """Level at which intervals of Elo, which are for a fixed number of matches, are computed."""
+        ...
 
     def check(
         self, names: Sequence[str], tasks: Sequence[PlannedTask], stop: Stop, problems: Problems
@@ -89,6 +94,10 @@ class Format(Protocol):
 
     def ranks(self, plan: TournamentPlan, records: Records) -> Points:
         """Return the points by which the format ranks agents; empty if it leaves ranking to the scoring."""
+        ...
+
+    def remarks(self, plan: TournamentPlan, records: Records) -> Sequence[str]:
+        """Return what the format has to say to readers of the standings."""
         ...
 
 

@@ -189,6 +189,6 @@ def ranked(values: Iterable[_T], key: Callable[[_T], Any]) -> list[tuple[int, _T
 
 
 def check_scoring(scoring: Scoring, form: Format, problems: Problems) -> None:
-    """Report a scoring in a plan whose format ranks by points of its own."""
-    if scoring != DEFAULT_SCORING and form.own_points:
-        problems.add(("scoring",), f"a {form.kind} ranks agents by its own points: leave scoring out")
+    """Report a scoring in a plan whose format ranks agents by a rule of its own."""
+    if scoring != DEFAULT_SCORING and form.own_ranking:
+        problems.add(("scoring",), f"the format {form.kind} ranks agents by its own rule: leave scoring out")

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.tournament.columns import ResultColumns, columns_of
+from flagfall.tournament.columns import NOT_DISQUALIFIED, ResultColumns, columns_of
 from flagfall.tournament.database import Disqualified, NotedSum, disqualified_in, noted_sums
 from flagfall.tournament.formats.schedule import most_matches, schedule
 from flagfall.tournament.model import FORMULA_ONE, Points, TournamentPlan
@@ -77,6 +77,7 @@ class StoredResults:
         over: no match is left to play.
         noted: sums of the numbers that agents noted on their turns.
         disqualified: for what agents were disqualified, and how often.
+        remarks: what the format has to say.
     """
 
     columns: ResultColumns
@@ -86,6 +87,7 @@ class StoredResults:
     over: bool
     noted: tuple[NotedSum, ...]
     disqualified: tuple[Disqualified, ...]
+    remarks: tuple[str, ...] = ()
 
     def standings(self, plan: TournamentPlan) -> Standings:
         """Return the standings."""
@@ -107,7 +109,7 @@ class StoredResults:
             over=self.over,
             noted=self.noted,
             disqualified=self.disqualified,
-            notes=(*table.remarks, *why),
+            notes=(*table.remarks, *self.remarks, *why),
             drawn=drawn_column(plan.scoring, rows).key,
         )
 
@@ -122,6 +124,7 @@ def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:
         over=order.over(records),
         noted=noted_sums(records.values()),
         disqualified=disqualified_in(records.values()),
+        remarks=tuple(plan.format.remarks(plan, records)),
     )
 
 
@@ -143,6 +146,7 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
     columns = store.columns(plan)
     if columns is None:
         return _results_of(plan, store.played(plan))
+    has_disqualified = (columns.disqualified != NOT_DISQUALIFIED).any()
     over = len(columns) >= most_matches(plan)
     return StoredResults(
         columns=columns,
@@ -151,7 +155,7 @@ def stored_results(store: Store, plan: TournamentPlan) -> StoredResults:
         sprt=None,
         over=over,
         noted=store.noted(),
-        disqualified=store.disqualified(),
+        disqualified=store.disqualified() if has_disqualified else (),
     )
 
 

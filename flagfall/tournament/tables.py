@@ -139,7 +139,7 @@ class AgentTable:
     @cached_property
     def elo(self) -> Ratings:
         """Elo of all agents."""
-        return rate_duels(self.agents, self.duels, self.plan.anchor)
+        return rate_duels(self.agents, self.duels, self.plan.anchor, self.plan.format.elo_level)
 
     @cached_property
     def pairs(self) -> Duels:
@@ -175,12 +175,10 @@ class AgentTable:
         return self.seats.sums(self.results.seat_counters[counter])
 
     @cached_property
-    def scores(self) -> Sequence[Interval | None]:
-        """Score of each agent; see the head of `flagfall.tournament.standings`."""
-        points = _points_by_task(self.plan, self.results)
-        return [
-            bounded_mean(points[me]).interval() if me in points else None for me in range(len(self.agents))
-        ]
+    def task_points(self) -> Sequence[Sequence[Array]]:
+        """By agent, its points of each meeting on each task that it has played."""
+        by_task = _points_by_task(self.plan, self.results)
+        return [by_task.get(me, ()) for me in range(len(self.agents))]
 
     @cached_property
     def _computed(self) -> tuple[dict[str, Sequence[Any]], tuple[str, ...]]:
@@ -376,12 +374,23 @@ _ROWS: Final = (
     Column(
         key="score",
         heading="score",
-        values=lambda table: table.scores,
+        values=lambda table: [
+            bounded_mean(tasks).interval() if tasks else None for tasks in table.task_points
+        ],
         form="interval",
         decimals=2,
         note="Share of the others that it beat",
         best="high",
         spare=None,
+    ),
+    Column(
+        key="score_beyond",
+        heading="score beyond",
+        values=lambda table: [_score_beyond(tasks) if tasks else None for tasks in table.task_points],
+        form="interval",
+        decimals=2,
+        note="The score, with the interval for all tasks of which those of the plan are a sample",
+        shown="files",
     ),
     _rating(
         "elo",
@@ -439,6 +448,11 @@ _ROWS: Final = (
 
 COLUMNS: Final[dict[str, Column]] = {row.key: row for row in _ROWS}
 """All columns by key, in the order of exports."""
+
+
+def _score_beyond(tasks: Sequence[Array]) -> Interval:
+    """Return the mean score of the tasks; between them differ the tasks themselves and their repeats."""
+    return bounded_mean([np.array([points.mean() for points in tasks])]).interval()
 
 
 def _points_by_task(plan: TournamentPlan, results: ResultColumns) -> Mapping[int, Sequence[Array]]:

@@ -21,7 +21,7 @@ CHANCE = 4 * math.sqrt(0.05 * 0.95 / (DRAWS / SCALE))
 def missed(group, draws=DRAWS // SCALE):
     """Return the rows out of 0.93 to 0.97, or below 0.93, by more than chance."""
     rows = [row for row in SUITE.groups[group](DRAWS // draws) if math.isfinite(row.number)]
-    assert len(rows) > 10
+    assert rows
     return {
         row.name: row.number
         for row in rows

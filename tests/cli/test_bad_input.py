@@ -43,7 +43,7 @@ BAD = {
     RUN + "--journal bots.py": "journal bots.py: the file exists and is not a journal",
     "verify nothing.jsonl": "no such file: nothing.jsonl",
     "verify old.json": "no such file: old.json; nearest: old.jsonl",
-    "verify .": ". is a folder",
+    "verify .": "holds no tournament: there is no tournament.db in it",
     "transcript nothing.jsonl": "no such file: nothing.jsonl",
     "transcript bots.py": "bots.py: line 1",
     "transcript bots.py -o out.jsonl": "bots.py: line 1",

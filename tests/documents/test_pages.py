@@ -36,7 +36,7 @@ NOT_EXECUTED = {
     "replay": ["opens the browser"],
     "tournaments": [
         *("takes two minutes", "needs a second terminal"),
-        *("needs a key, or an account", "needs several machines", "needs several machines"),
+        *("needs a key, or an account", "needs several machines"),
     ],
     "tutorial": ["installs the package"],
     "vgdl": ["needs a public game, and a person at a terminal", "needs public games"],
@@ -47,6 +47,7 @@ TESTED_ELSEWHERE = {
     "hosts": ["tests/cli/test_checks.py"],
     "language-models": ["tests/cli/test_model_page.py"] * 2,
     "report": ["tests/viewer/test_report_command.py"],
+    "tournaments": ["tests/cli/test_tournament.py"],
 }
 """Blocks whose commands other tests execute: they take long, or need a server."""
 

@@ -27,7 +27,10 @@ FORMATS = {
     "gauntlet": '{ kind = "gauntlet", champions = ["one"] }',
     "swiss": '"swiss"',
     "knockout": '"knockout"',
+    "adaptive": '"adaptive"',
 }
+DEPEND = {"swiss", "knockout", "adaptive"}
+"""Formats whose pairings depend on results."""
 
 
 def plan(

@@ -7,6 +7,7 @@ from random import Random
 
 import attrs
 
+from flagfall.tournament.formats.adaptive import Adaptive
 from flagfall.tournament.formats.fixed_rounds import Benchmark, Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Knockout, Swiss
@@ -78,6 +79,7 @@ def plans() -> Iterator[tuple[str, TournamentPlan]]:
     yield "withdrawals", make_plan(5, RoundRobin(), repeats=5, stop=Stop(falls=3))
     yield "swiss", make_plan(6, Swiss(rounds=4), repeats=2)
     yield "knockout", make_plan(6, Knockout(), repeats=2)
+    yield "adaptive", make_plan(4, Adaptive(), alone, pair, repeats=3, stop=Stop(falls=3))
 
 
 PLANS = dict(plans())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,25 @@ def stored(folder: Path) -> dict[str, MatchRecord]:
     store.close()
     assert len({record.id for record in records}) == len(records)
     return {record.id: attrs.evolve(record, attempt=1) for record in records}
+
+
+def count(folder: Path) -> int:
+    """The matches that count so far, of a run that may be writing."""
+    with suppress(sqlite3.Error):
+        database = sqlite3.connect(f"{(folder / 'tournament.db').as_uri()}?mode=ro", uri=True)
+        try:
+            found: int = database.execute("SELECT count(*) FROM matches WHERE status = 'played'").fetchone()[
+                0
+            ]
+            return found
+        finally:
+            database.close()
+    return 0
+
+
+def has_come_to(folder: Path, goal: int, runner: subprocess.Popen[str]) -> bool:
+    """Whether a run has so many matches, or has ended."""
+    return count(folder) >= goal or runner.poll() is not None
 
 
 def journal_bytes(folder: Path) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
+from flagfall.tournament.formats.adaptive import Adaptive
 from flagfall.tournament.formats.fixed_rounds import Benchmark, Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Bracket, Knockout, Swiss
@@ -21,6 +22,8 @@ FORMATS: list[Format] = [
     Gauntlet(champions=("a1",)),
     Swiss(rounds=3),
     Knockout(replays=1),
+    Adaptive(precision=50),
+    Adaptive(goal="ratings", precision=50),
 ]
 ANY_FORMAT = st.sampled_from(FORMATS)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import sqlite3
 import subprocess
 import time
 from collections import Counter
@@ -23,9 +22,11 @@ from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.standings import compute_standings, stored_standings
 from flagfall.tournament.store import Store
 from flagfall.tournament.verification import verify_folder
-from tests.tournament.made_up import FORMATS, FOUR
+from tests.tournament.made_up import DEPEND, FORMATS, FOUR
 from tests.tournament.made_up import plan as made_up_plan
 from tests.tournament.runs import (
+    count,
+    has_come_to,
     is_gone,
     journal_bytes,
     plan_text,
@@ -46,23 +47,6 @@ def write_plan(folder: Path, repeats: int, *, steps: int = 10) -> Path:
     path = folder / "plan.toml"
     path.write_text(plan_text(repeats, steps=steps))
     return path
-
-
-def count(folder: Path) -> int:
-    with suppress(sqlite3.Error):
-        database = sqlite3.connect(f"{(folder / 'tournament.db').as_uri()}?mode=ro", uri=True)
-        try:
-            found: int = database.execute("SELECT count(*) FROM matches WHERE status = 'played'").fetchone()[
-                0
-            ]
-            return found
-        finally:
-            database.close()
-    return 0
-
-
-def has_come_to(folder: Path, goal: int, runner: subprocess.Popen[str]) -> bool:
-    return count(folder) >= goal or runner.poll() is not None
 
 
 def assert_same(plan: Path, disturbed: Path, undisturbed: Path) -> None:
@@ -143,7 +127,7 @@ def test_killed_tournaments_that_grow_end_as_if_they_had_had_their_plan_from_the
     after.write_text(made_up_plan(form, FOUR[::-1], repeats=20).text)
     wanted = tmp_path / "wanted"
     trio.run(partial(run_tournament, load_plan(after), wanted))
-    aside = ["--set-aside"] if form in {"swiss", "knockout"} else []
+    aside = ["--set-aside"] if form in DEPEND else []
     killed = Counter[str]()
     for number in range(10):
         random, out = Random(f"{form} {number}"), tmp_path / str(number)

@@ -10,6 +10,7 @@ from flagfall.tasks.configs.config import Config
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS, S
+from flagfall.tournament.formats.adaptive import Adaptive
 from flagfall.tournament.formats.fixed_rounds import Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Knockout, Swiss
@@ -133,6 +134,10 @@ def test_everything_can_be_said(tmp_path):
         ('format = "round-robin"', RoundRobin()),
         ('format = {kind = "swiss", rounds = 4}', Swiss(rounds=4)),
         ('[format]\nkind = "knockout"\nreplays = 1', Knockout(replays=1)),
+        (
+            'format = {kind = "adaptive", precision = 20, duration = "2h"}',
+            Adaptive(precision=20.0, duration="2h"),
+        ),
     ],
 )
 def test_formats_have_names_and_tables(said, expected):
@@ -248,6 +253,21 @@ def test_a_mistake_makes_no_others():
         (f'format = "knockout"\nstop = {{falls = 3}}\n{SMALL}', "a disqualified agent loses its encounter"),
         (f'format = "knockout"\nstop = {{sprt = {{}}}}\n{SMALL}', "use a round-robin"),
         (
+            f'format = {{kind = "adaptive", goal = "ratings"}}\n{SMALL}',
+            "format.precision: the goal ratings needs it: precision = 20, for example",
+        ),
+        (
+            f'format = {{kind = "adaptive", goal = "ratings", precision = 9, equivalence = 5}}\n{SMALL}',
+            "format.equivalence: only the goal order has it",
+        ),
+        (
+            f'format = {{kind = "adaptive", precision = 0}}\n{SMALL}',
+            "expected a number from 1 to 1000, got 0",
+        ),
+        (f'format = {{kind = "adaptive", duration = "2"}}\n{SMALL}', "format.duration: '2' has no unit"),
+        (f'format = {{kind = "adaptive", duration = "0s"}}\n{SMALL}', "expected a time above zero"),
+        (f'format = "adaptive"\nscoring = "score"\n{SMALL}', "ranks agents by its own rule"),
+        (
             f'format = "round-robin"\n{SMALL}'.replace('[[agents]]\nspec = "silent"', ""),
             "needs at least two agents",
         ),
@@ -339,6 +359,7 @@ VALUES = (
     *(
         '"swiss"',
         '{ kind = "knockout" }',
+        '{ kind = "adaptive", goal = "ratings", precision = 20, duration = "2h" }',
         '{ kind = "gauntlet", champions = ["random"] }',
         '"act=1s"',
         '"10s"',
@@ -384,7 +405,7 @@ def test_the_demo_has_tasks_of_all_families():
         assert any(family in text for text in ids)
 
 
-@pytest.mark.parametrize("form", ["benchmark", "round-robin", "swiss", "knockout"])
+@pytest.mark.parametrize("form", ["benchmark", "round-robin", "swiss", "knockout", "adaptive"])
 def test_a_plan_that_nobody_can_play_to_its_end_is_refused_at_once(form):
     tasks = "".join(f'[[tasks]]\ntask = "{name}"\nsteps = 10\n' for name in [*CATALOG, *COMMAI_CATALOG][1:])
     text = f'format = "{form}"\nrepeats = 100_000\n{SMALL}\n{tasks}'

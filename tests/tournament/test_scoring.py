@@ -158,7 +158,7 @@ def test_a_plan_takes_the_scoring_where_its_format_leaves_it_open():
     text = "scoring = 'formula-one'\nformat = 'FORMAT'\n[[agents]]\nspec = 'random'\n"
     text += "[[agents]]\nspec = 'silent'\n[[tasks]]\ntask = 'micro1'\nsteps = 9\n"
     assert parse_plan(text.replace("FORMAT", "benchmark")).scoring == "formula-one"
-    with pytest.raises(UsageError, match="a swiss ranks agents by its own points: leave scoring out"):
+    with pytest.raises(UsageError, match="the format swiss ranks agents by its own rule: leave scoring out"):
         parse_plan(text.replace("FORMAT", "swiss"))
     with pytest.raises(UsageError, match="unknown value 'formula-1'; nearest: formula-one"):
         parse_plan(text.replace("FORMAT", "benchmark").replace("formula-one", "formula-1"))

@@ -106,7 +106,9 @@ PAIR: Final = 2
 def check_entrants(kind: str, names: Sequence[str], problems: Problems) -> None:
     """Report a plan with fewer than two agents."""
     if len(names) < PAIR:
-        problems.add(("agents",), f"a {kind} needs at least two agents; a single one can play a benchmark")
+        problems.add(
+            ("agents",), f"the format {kind} needs at least two agents; a single one can play a benchmark"
+        )
 
 
 def check_no_sprt(stop: Stop, problems: Problems) -> None:
@@ -125,10 +127,14 @@ def check_pairs_on_every_task(
         if task.seats > PAIR:
             problems.add(
                 ("tasks",),
-                f"{task.name} seats {task.seats} agents, but in a {kind} two meet: remove the task",
+                f"{task.name} seats {task.seats} agents, but in the format {kind} two meet: remove the task",
             )
         if set(task.agents) != set(names):
-            problems.add(("tasks",), f"{task.name}: in a {kind} every agent plays every task")
+            problems.add(("tasks",), f"{task.name}: in the format {kind} every agent plays every task")
+
+
+def check_whole_rounds(kind: str, stop: Stop, problems: Problems) -> None:
+    """Report a limit that ends a round early in a format that ranks agents by whole rounds."""
     if stop.matches is not None:
         problems.add(
             ("stop", "matches"),

@@ -26,6 +26,7 @@ from flagfall.tournament.formats.encounters import (
 from flagfall.tournament.formats.pairing import circle_rounds
 from flagfall.tournament.model import PlannedTask, Points, Stop, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
+from flagfall.tournament.stats.intervals import LEVEL
 
 Meetings: TypeAlias = Sequence[tuple[str, ...]]
 """Agents of each meeting of a round."""
@@ -37,7 +38,8 @@ class FixedRounds:
     """A format that takes its rounds from `game_rounds`; a subclass adds `kind` and `check`."""
 
     exact_total: ClassVar[bool] = True
-    own_points: ClassVar[bool] = False
+    own_ranking: ClassVar[bool] = False
+    elo_level: ClassVar[float] = LEVEL
 
     def game_rounds(self, task: PlannedTask) -> Sequence[Meetings]:
         """Return the meetings at a game for several seats, in the rounds of one repeat: all combinations.
@@ -108,6 +110,10 @@ class FixedRounds:
     def ranks(self, plan: TournamentPlan, records: Records) -> Points:  # noqa: ARG002 - see `Format`
         """Return nothing: the scoring of the plan ranks the agents."""
         return {}
+
+    def remarks(self, plan: TournamentPlan, records: Records) -> Sequence[str]:  # noqa: ARG002
+        """Return nothing; see `Format.remarks`."""
+        return ()
 
     def _rounds(self, task: PlannedTask) -> Sequence[Meetings]:
         return [[task.agents]] if task.seats == 1 else self.game_rounds(task)

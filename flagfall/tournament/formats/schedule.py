@@ -19,6 +19,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import derive_seed
+from flagfall.tournament.formats.adaptive import Adaptive
 from flagfall.tournament.formats.encounters import SprtMonitor
 from flagfall.tournament.formats.fixed_rounds import Benchmark, FixedRounds, Gauntlet, RoundRobin
 from flagfall.tournament.formats.swiss import Knockout, Swiss
@@ -186,6 +187,6 @@ def most_matches(plan: TournamentPlan) -> int:
 
 
 FORMATS: Final[Mapping[str, type[Format]]] = MappingProxyType(
-    {form.kind: form for form in (Benchmark, RoundRobin, Gauntlet, Swiss, Knockout)}
+    {form.kind: form for form in (Benchmark, RoundRobin, Gauntlet, Swiss, Knockout, Adaptive)}
 )
 """Formats by the name that a plan's `format` gives; the fields of the class are the settings of its table."""

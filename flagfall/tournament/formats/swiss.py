@@ -24,11 +24,13 @@ from flagfall.tournament.formats.encounters import (
     Encounter,
     Withdrawals,
     check_pairs_on_every_task,
+    check_whole_rounds,
     until_played,
 )
 from flagfall.tournament.formats.pairing import pair_up
 from flagfall.tournament.model import MAX_REPEATS, PlannedTask, Points, Stop, TournamentPlan
 from flagfall.tournament.records import MatchSpec, Records
+from flagfall.tournament.stats.intervals import LEVEL
 
 POINT_DISTANCE: Final = 1_000_000
 """Cost of a partner for each half point of difference; larger than any cost within a group of equal
@@ -45,7 +47,8 @@ class Swiss:
 
     kind: ClassVar[str] = "swiss"
     exact_total: ClassVar[bool] = True
-    own_points: ClassVar[bool] = True
+    own_ranking: ClassVar[bool] = True
+    elo_level: ClassVar[float] = LEVEL
 
     rounds: Annotated[int, Bounds(1, MAX_REPEATS)] | None = None
 
@@ -54,6 +57,7 @@ class Swiss:
     ) -> None:
         """Report what does not fit encounters of two; see `Format.check`."""
         check_pairs_on_every_task(self.kind, names, tasks, stop, problems)
+        check_whole_rounds(self.kind, stop, problems)
 
     def schedule(self, plan: TournamentPlan, records: Records) -> Iterator[MatchSpec | None]:
         """Yield the matches of each round after the one before it; see `Format.schedule`."""
@@ -68,6 +72,10 @@ class Swiss:
         """Return the points and the Buchholz score of each agent; see `Format.ranks`."""
         table = self.table(plan, records)
         return {agent.name: (table.score(agent.name), table.buchholz(agent.name)) for agent in plan.agents}
+
+    def remarks(self, plan: TournamentPlan, records: Records) -> Sequence[str]:  # noqa: ARG002
+        """Return nothing; see `Format.remarks`."""
+        return ()
 
     def table(self, plan: TournamentPlan, records: Records) -> SwissTable:
         """Return the table after the complete rounds."""
@@ -198,7 +206,8 @@ class Knockout:
 
     kind: ClassVar[str] = "knockout"
     exact_total: ClassVar[bool] = False
-    own_points: ClassVar[bool] = True
+    own_ranking: ClassVar[bool] = True
+    elo_level: ClassVar[float] = LEVEL
 
     replays: Annotated[int, Bounds(0, MAX_REPEATS)] = 3
 
@@ -207,6 +216,7 @@ class Knockout:
     ) -> None:
         """Report what does not fit encounters of two, and withdrawals; see `Format.check`."""
         check_pairs_on_every_task(self.kind, names, tasks, stop, problems)
+        check_whole_rounds(self.kind, stop, problems)
         if stop.falls is not None:
             problems.add(
                 ("stop", "falls"), "in a knockout a disqualified agent loses its encounter: leave it out"
@@ -235,6 +245,10 @@ class Knockout:
         """Return how many rounds each agent survived; see `Format.ranks`."""
         survived = Bracket(plan, records, self.replays).survived
         return {name: (float(rounds), None) for name, rounds in survived.items()}
+
+    def remarks(self, plan: TournamentPlan, records: Records) -> Sequence[str]:  # noqa: ARG002
+        """Return nothing; see `Format.remarks`."""
+        return ()
 
 
 def _places(size: int) -> list[int]:

@@ -40,7 +40,7 @@ import numpy as np
 
 from flagfall.tournament.columns import Array
 from flagfall.tournament.stats.duels import ELO_SCALE, Duels
-from flagfall.tournament.stats.intervals import Estimate, Interval
+from flagfall.tournament.stats.intervals import LEVEL, Estimate, Interval
 
 LEAST_MEETINGS: Final = 5
 """Meetings of a group from which its agents have intervals."""
@@ -80,11 +80,14 @@ class Ratings:
     groups: tuple[tuple[str, ...], ...]
     _fits: Sequence[_GroupFit]
     _anchor: str | None
+    _level: float
 
     @cached_property
     def elo(self) -> Mapping[str, Interval]:
         """Elo by agent; agents without a duel have none."""
-        return {name: fit.estimate(place, base).interval() for name, place, fit, base in self._agents()}
+        return {
+            name: fit.estimate(place, base).interval(self._level) for name, place, fit, base in self._agents()
+        }
 
     @cached_property
     def unbounded(self) -> frozenset[str]:
@@ -108,12 +111,15 @@ class Ratings:
                 yield name, place, fit, base
 
 
-def rate_duels(names: Sequence[str], duels: Duels, anchor: str | None = None) -> Ratings:
+def rate_duels(
+    names: Sequence[str], duels: Duels, anchor: str | None = None, level: float = LEVEL
+) -> Ratings:
     """Rate every agent that had a duel.
 
     Args:
         anchor: agent with an Elo of 0. In groups without it, and if it is `None`, the mean is 0: of the
             agents whose Elo the results bound on both sides, or of all if there are none.
+        level: of the intervals of `Ratings.elo`; differences have their own.
     """
     group_of: dict[int, tuple[int, ...]] = {}
     for first, second in _pairs_in_order(duels, len(names)):
@@ -122,7 +128,7 @@ def rate_duels(names: Sequence[str], duels: Duels, anchor: str | None = None) ->
             group_of.update(dict.fromkeys(one + other, one + other))
     groups = sorted(dict.fromkeys(group_of.values()), key=len, reverse=True)
     fits = [_GroupFit(_among(duels, group, len(names)), len(group)) for group in groups]
-    return Ratings(tuple(tuple(names[agent] for agent in group) for group in groups), fits, anchor)
+    return Ratings(tuple(tuple(names[agent] for agent in group) for group in groups), fits, anchor, level)
 
 
 def _pairs_in_order(duels: Duels, agents: int) -> list[tuple[int, int]]:

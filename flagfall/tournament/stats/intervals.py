@@ -38,6 +38,9 @@ LEAST_REWARDS: Final = 4
 """Unbounded values of all groups from which there is an interval: if they are skewed, no interval of three
 covers."""
 
+LEAST_FREEDOM: Final = 1.5
+"""Degrees of freedom from which unbounded values have an interval: four of one group have 2."""
+
 TWO_VALUES: Final = 10
 """Unbounded values from which only two different ones, such as 0 and 1, are taken for the bounds."""
 
@@ -175,6 +178,8 @@ def unbounded_mean(groups: Sequence[Array]) -> Estimate:
     error = sqrt(parts.sum())
     skewness = sum(map(_third_cumulant_of_mean, groups)) / count**3 / error**3
     freedom = parts.sum() ** 2 / float((parts**2 / (np.array(sizes) - 1)).sum()) - 1  # Welch's, less one
+    if freedom < LEAST_FREEDOM:
+        return Estimate(value=mean, lack="too few")
 
     def quantile(level: float) -> float:
         t = -float(stdtrit(freedom, level))
