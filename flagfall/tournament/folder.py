@@ -45,6 +45,7 @@ RUNNING: Final = "running"
 NAME: Final = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
 """What a file in a folder of a tournament may be called, as a regular expression."""
 
+_UNFINISHED: Final = re.compile(r"\.[A-Za-z0-9_-][A-Za-z0-9._-]*\.[0-9]{1,10}", re.ASCII)
 _FORMER: Final = re.compile(rf"{FORMER}[1-9][0-9]{{0,8}}", re.ASCII)
 
 
@@ -101,6 +102,14 @@ def replace_file(path: Path, content: bytes) -> None:
         made.replace(path)
     finally:
         made.unlink(missing_ok=True)
+
+
+def remove_left_behind(folder: Path) -> None:
+    """Remove the lock file of an earlier run, and what `replace_file` of killed runs left behind."""
+    (folder / LOCK_FILE).unlink(missing_ok=True)
+    for path in folder.glob(".*"):
+        if _UNFINISHED.fullmatch(path.name):
+            path.unlink()
 
 
 _MAX_HOLDER_BYTES: Final = 32

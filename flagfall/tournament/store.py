@@ -40,7 +40,7 @@ from flagfall.tournament.database import (
     stored_disqualified,
     stored_sums,
 )
-from flagfall.tournament.folder import DATABASE, JOURNALS, LOCK_FILE, PLAN, RUNNING, replace_file
+from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, remove_left_behind, replace_file
 from flagfall.tournament.formats.schedule import has_fixed_schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts, without_folder
@@ -453,7 +453,7 @@ class Store:
             if (self.folder / name).is_symlink():
                 raise UsageError(f"{self.folder / name} is a link: remove it, or choose another --output")
         try:
-            (self.folder / LOCK_FILE).unlink(missing_ok=True)
+            remove_left_behind(self.folder)
             shutil.rmtree(self.folder / RUNNING, ignore_errors=True)
             for name in (JOURNALS, RUNNING):
                 (self.folder / name).mkdir(exist_ok=True)

@@ -196,3 +196,13 @@ def test_the_plan_can_be_read_again(tmp_path: Path) -> None:
     assert [task.name for task in shown.tasks] == [task.name for task in plan.tasks]
     assert (tmp_path / "plan.toml").read_text() == plan.text
     store.close()
+
+
+def test_what_a_killed_run_left_behind_is_removed(tmp_path):
+    """A run that is killed while it writes a file in its place leaves the unfinished one."""
+    for name in (".flagfall.lock.123", ".plan.toml.4567", ".notes", "mine.123"):
+        (tmp_path / name).write_text("half")
+    with closing(Store(tmp_path, "make")) as store:
+        store.prepare()
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} >= {".notes", "mine.123"}
+    assert not [*tmp_path.glob(".flagfall*"), *tmp_path.glob(".plan*")]
