@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["SUITE"]
 
+import contextlib
 import io
 import os
 import subprocess
@@ -139,13 +140,12 @@ def long_journal(scale: int) -> Iterator[Row]:
             yield Row(f"{name}: memory", f"{memory:.0f} MB", target="<= 300 MB")
 
 
-def _games() -> Iterator[tuple[str, str | None]]:
-    """Yield the name and the task of every game; the task is `None` where the game is absent."""
-    yield from ((name, f"vgdl:{name}#0") for name in OWN)
+def _games() -> Iterator[tuple[str, str, Path | None]]:
+    """Yield the name, the task and the folder of every game; `None` where the game is absent."""
+    yield from ((name, f"vgdl:{name}#0", Path()) for name in OWN)
     folder = Path(os.environ.get("VGDL_GAMES", PUBLIC))
     for name in PUBLIC_GAMES:
-        path = folder / f"{name}.txt"
-        yield name, f"vgdl:{path}#0" if path.exists() else None
+        yield name, f"vgdl:{name}.txt#0", folder if (folder / f"{name}.txt").exists() else None
 
 
 def _as_png(path: Path) -> int:
@@ -172,26 +172,28 @@ def pages(scale: int) -> Iterator[Row]:
     """
     turns = reduced(GAME_TURNS, scale)
     with tempfile.TemporaryDirectory() as folder:
-        for name, task in _games():
-            if task is None:
+        for name, task, home in _games():
+            if home is None:
                 yield skipped(f"{name}, all rows", "its file is not in VGDL_GAMES")
                 continue
-            path = Path(folder) / f"{name}.jsonl"
-            run(task, "random", clock="virtual", steps=turns, seed=1, journal=path)
-            size, png = len(replay_page(path)), _as_png(path)
-            yield Row(
-                f"{name}, page of 2,000 turns",
-                f"{size / 1e6:.2f} MB",
-                f"{png / 1e6:.2f} MB",
-                f"{size / png:.2f}x",
-                "<= 5 MB",
-            )
-            execution = Execution(path, partial(rebuild, trust=False))
-            began = time.perf_counter()
-            execution.draw(0, turns)
-            spent = time.perf_counter() - began
-            execution.close()
-            yield Row(f"{name}, pictures made by execution", f"{turns / spent:,.0f}/s")
+            with contextlib.chdir(home):  # where the replay looks for a game that a journal names
+                rows = _page_of(name, task, Path(folder) / f"{name}.jsonl", turns)
+            yield from rows
+
+
+def _page_of(name: str, task: str, path: Path, turns: int) -> tuple[Row, Row]:
+    run(task, "random", clock="virtual", steps=turns, seed=1, journal=path)
+    size, png = len(replay_page(path)), _as_png(path)
+    execution = Execution(path, partial(rebuild, trust=False))
+    began = time.perf_counter()
+    execution.draw(0, turns)
+    spent = time.perf_counter() - began
+    execution.close()
+    figures = f"{size / 1e6:.2f} MB", f"{png / 1e6:.2f} MB", f"{size / png:.2f}x"
+    return (
+        Row(f"{name}, page of 2,000 turns", *figures, "<= 5 MB"),
+        Row(f"{name}, pictures made by execution", f"{turns / spent:,.0f}/s"),
+    )
 
 
 _SCRUB: Final = """async ([data, order]) => {
