@@ -107,7 +107,7 @@ class _Unpacked:
         place = self._held.name
         sys.path[:] = [entry for entry in sys.path if entry != place]
         for name, module in [*sys.modules.items()]:
-            if str(getattr(module, "__file__", None)).startswith(f"{place}{os.sep}"):
+            if str(getattr(module, "__dict__", {}).get("__file__")).startswith(f"{place}{os.sep}"):
                 del sys.modules[name]
         self._held.cleanup()
 

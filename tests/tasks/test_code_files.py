@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -85,7 +86,16 @@ def test_a_file_that_changes_has_another_digest(here: Path) -> None:
     assert digests_of(files) == {}
 
 
-def test_carried_files_are_unpacked_and_checked(tmp_path: Path) -> None:
+class _Odd:
+    """Stands for a module, as some libraries do."""
+
+    def __getattr__(self, name: str) -> str:
+        raise DeprecationWarning(f"{name} was asked for")
+
+
+def test_carried_files_are_unpacked_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, module in {"odd": _Odd(), "blocked": None}.items():
+        monkeypatch.setitem(sys.modules, name, module)
     digest = sha256(b"x = 1\n").hexdigest()
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / digest).write_text("x = 1\n")
