@@ -144,12 +144,15 @@ def test_limits_and_the_bank_are_those_of_each_turn() -> None:
     assert {row["soft_limit_ns"] is None for row in rows if row["verdict"] == "absent"} == {True}
 
 
-LIBRARIES = ("arrow", "pandas", "polars", "parquet")
+@pytest.fixture(params=["arrow", "pandas", "polars", "parquet"])
+def library(request: pytest.FixtureRequest) -> str:
+    """A kind of table whose library is installed."""
+    pytest.importorskip({"arrow": "pyarrow", "parquet": "pyarrow"}.get(request.param, request.param))
+    return str(request.param)
 
 
 def columns_of(turns: Turns, library: str, folder: Path) -> dict[str, list[Any]]:
     """Return the columns of a table as lists of plain values."""
-    pytest.importorskip({"arrow": "pyarrow", "parquet": "pyarrow"}.get(library, library))
     if library == "pandas":
         frame = turns.to_pandas()
         return {name: [plain(value) for value in frame[name]] for name in frame.columns}
@@ -171,7 +174,6 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_tables_have_all_columns(name: str, library: str, tmp_path: Path) -> None:
     turns = read_turns(FIXTURES / f"{name}.jsonl")
     found = columns_of(turns, library, tmp_path)
@@ -234,7 +236,6 @@ arrays_of_a_match = st.one_of(
 )
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=arrays_of_a_match)
 def test_arrays_come_back_with_dtype_and_shape(library: str, tmp_path: Path, values: list[Any]) -> None:
@@ -253,7 +254,6 @@ def test_arrays_come_back_with_dtype_and_shape(library: str, tmp_path: Path, val
             np.testing.assert_array_equal(again.reshape(shape), value, strict=True)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_other_values_are_numbers_or_texts_without_base64(library: str, tmp_path: Path) -> None:
     picture = np.arange(6, dtype=np.uint8).reshape(2, 3)
     for values, expected in (
