@@ -176,9 +176,14 @@ class AgentTable:
 
     @cached_property
     def task_points(self) -> Sequence[Sequence[Array]]:
-        """By agent, its points of each meeting on each task that it has played."""
-        by_task = _points_by_task(self.plan, self.results)
-        return [by_task.get(me, ()) for me in range(len(self.agents))]
+        """By agent, its points of each meeting on each task, in the order in which it played them first."""
+        points, tasks = meeting_points(self.results), len(self.plan.tasks)
+        groups = Groups(points.agent * tasks + points.task, len(self.agents) * tasks)
+        values = [points.points[rows] for rows in groups.rows()]
+        found: list[list[Array]] = [[] for _ in self.agents]
+        for group in np.argsort(groups.firsts(), kind="stable"):
+            found[int(groups.keys[group]) // tasks].append(values[group])
+        return found
 
     @cached_property
     def _computed(self) -> tuple[dict[str, Sequence[Any]], tuple[str, ...]]:
@@ -453,14 +458,3 @@ COLUMNS: Final[dict[str, Column]] = {row.key: row for row in _ROWS}
 def _score_beyond(tasks: Sequence[Array]) -> Interval:
     """Return the mean score of the tasks; between them differ the tasks themselves and their repeats."""
     return bounded_mean([np.array([points.mean() for points in tasks])]).interval()
-
-
-def _points_by_task(plan: TournamentPlan, results: ResultColumns) -> Mapping[int, Sequence[Array]]:
-    """Return by agent its points of each meeting on each task, in the order in which it played them first."""
-    points = meeting_points(results)
-    groups = Groups(points.agent * len(plan.tasks) + points.task, len(results.agents) * len(plan.tasks))
-    values = [points.points[rows] for rows in groups.rows()]
-    found: dict[int, list[Array]] = {}
-    for group in np.argsort(groups.firsts(), kind="stable"):
-        found.setdefault(int(groups.keys[group]) // len(plan.tasks), []).append(values[group])
-    return found

@@ -335,16 +335,16 @@ class _Verifier:
         if problem := misfit(plan, played):
             self._add("different", DATABASE, problem)
             return named
-        specs = {spec.id: spec for spec in schedule(plan).walk(played)}
+        order = schedule(plan)
+        specs = {spec.id: spec for spec in order.walk(played)}
         for record in records:
             if record.journal is not None:
                 named.add(record.journal)
                 self._check_record(plan, specs.get(record.id), record)
-        if columns is not None and not columns.is_same(columns_of(plan, schedule(plan).played(played))):
+        if columns is not None and not columns.is_same(columns_of(plan, order.played(played))):
             self._add(
                 "different", DATABASE, "its table blocks, from which standings are read, has other results"
             )
-        order = schedule(plan)
         self._total, self._complete = order.total, order.over(played)
         if lock is not None and lock.flagfall == version("flagfall"):
             self._check_standings(plan, played, lock.digests)
