@@ -10,11 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
+from flagfall.kernel.descriptions import describe_value
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.timing.durations import NEVER_NS
 
 Player: TypeAlias = str
 """The name of a player, within a task."""
+
+
+Area: TypeAlias = tuple[float, float, float, float]
+"""Left, top, right and bottom edge of an area, as shares of the width and the height of a picture, 0 to 1."""
 
 
 class AskTurns(Protocol):
@@ -63,6 +68,9 @@ class TaskDefaults(Protocol):
     not_repeatable: str | None = None
     """The reason why episodes do not follow from their seeds, from the first reset on; `None` if they do."""
 
+    instructions: str = ""
+    """The goal and the rules in plain text, for people and language models; empty if it does not say."""
+
     world: Any = None
     """The world (`flagfall.tasks.commai.world`) of a byte task, which receives every byte first."""
 
@@ -110,6 +118,43 @@ class TaskDefaults(Protocol):
             player: one of `players`.
         """
         return self.action_space
+
+    def describe_action(self, action: Any, player: Player | None = None) -> str:  # noqa: ARG002 - see above
+        """Return an action of a player as people and language models read it, such as `UP`.
+
+        Args:
+            action: of the player alone; a legal one, or NIL.
+            player: one of `players`; the first one by default.
+        """
+        return describe_value(action)
+
+    def describe_observation(self, observation: Any, player: Player | None = None) -> str:  # noqa: ARG002 - see above
+        """Return an observation of a player as people and language models read it, such as a board as a grid.
+
+        Args:
+            observation: of the player alone, as `reset` or `step` has returned it, or as a journal has it.
+            player: one of `players`; the first one by default.
+        """
+        return describe_value(observation)
+
+    def describe_player(self, player: Player) -> str:
+        """Return a player as people know it, such as `white` or `X`; by default its name.
+
+        Args:
+            player: one of `players`.
+        """
+        return player
+
+    def layout_of_actions(self, player: Player) -> Mapping[int, Sequence[Area]]:  # noqa: ARG002 - see above
+        """Return where the `rgb` picture is clicked to play an action; empty for a task that is no board.
+
+        Args:
+            player: one of `players`.
+
+        Returns:
+            For each action the areas that are clicked one after the other, such as a piece and its goal.
+        """
+        return {}
 
 
 class RequiredTask(Protocol):
