@@ -51,10 +51,10 @@ class Lamps(Task):
     players: Sequence[str] = ("player_0", "player_1")
     instructions = (
         f"You and your opponent move on a grid of {SIZE} x {SIZE} cells at the same time, one cell up, "
-        "right, down or left, or not at all. Who enters a cell with a lamp collects it: one point. There are "
-        f"always {N_LAMPS} lamps; a new one appears on a free cell, drawn at random. Nobody can enter a pillar or "
-        "leave the grid. Where both of you would enter the same cell, or change places, neither moves. The "
-        f"game lasts {STEPS} steps; who has more points wins."
+        "right, down or left, or not at all. Who enters a cell with a lamp collects it: one point. There "
+        f"are always {N_LAMPS} lamps; a new one appears on a free cell, drawn at random. Nobody can enter a "
+        "pillar or leave the grid. Where both of you would enter the same cell, or change places, neither "
+        f"moves. The game lasts {STEPS} steps; who has more points wins."
     )
     render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
     nil_action = 0
