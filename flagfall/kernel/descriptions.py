@@ -46,17 +46,15 @@ def describe_value(value: Any, name_action: Callable[[int], str] = str) -> str:
     Args:
         name_action: returns the text of an action, given its place in the mask.
     """
-    if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT_CHARS else value[:MAX_TEXT_CHARS] + _CUT
     lines: list[str] = []
-    left = MAX_TEXT_CHARS
-    for line in _lines(value, name_action, 0):
-        if len(line) > left:
-            lines.append(line[:left] + _CUT)
-            break
+    size = 0
+    for line in [value] if isinstance(value, str) else _lines(value, name_action, 0):
         lines.append(line)
-        left -= len(line) + 1
-    return "\n".join(lines)
+        size += len(line) + 1
+        if size > MAX_TEXT_CHARS:
+            break
+    text = "\n".join(lines)
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - len(_CUT)] + _CUT
 
 
 def name_of(action: Any, names: Sequence[str], start: int = 0) -> str:

@@ -137,7 +137,7 @@ class EnvironmentTask(Task):
         seat = self._seat(player)
         draw = self._known.board
         if draw is not None and self.observation_space_of(self.players[seat]).contains(observation):
-            board = draw(observation["observation"], seat, bool(observation["action_mask"].any()))
+            board = draw(observation["observation"], seat, int(observation["action_mask"].sum()))
             observation = {**observation, "observation": board}
         return super().describe_observation(observation, player)
 
