@@ -378,9 +378,7 @@ def _describe(task: TaskRole, shown: Any, actions: Any) -> None:
 
 def _check_text(text: Any, what: str, most: int = MAX_TEXT_CHARS) -> None:
     assert isinstance(text, str), f"describes_itself: {what} is {text!r}, not a text"
-    assert len(text) <= most, (
-        f"describes_itself: {what} has {len(text)} characters, at most {most} are shown"
-    )
+    assert len(text) <= most, f"describes_itself: {what} has {len(text)} characters, at most {most} are shown"
 
 
 def _check_layout(task: TaskRole, player: str) -> None:

@@ -135,6 +135,30 @@ class Nameless(Coin):
     id = ""
 
 
+class Unnamed(Coin):
+    def describe_action(self, action: Any, _player: str | None = None) -> Any:
+        return action
+
+
+class Verbose(Coin):
+    instructions = "x" * 4001
+
+
+class Disturbed(Coin):
+    def describe_observation(self, _observation: Any, _player: str | None = None) -> str:
+        return str(self.dice.random())
+
+
+class Beside(Coin):
+    def layout_of_actions(self, _player: str) -> Any:
+        return {0: [(0.0, 0.0, 0.5, 1.0)], 1: [(0.5, 0.0, 1.5, 1.0)]}
+
+
+class Unknown(Coin):
+    def layout_of_actions(self, _player: str) -> Any:
+        return {2: [(0.0, 0.0, 0.5, 1.0)]}
+
+
 def test_sound_tasks_of_all_kinds_pass():
     check_task(Coin)
     check_task(LegalCount)
@@ -167,6 +191,11 @@ class LegalInTurn(LegalCount, InTurnTask):
         (Infinite, "the reward is inf"),
         (BadMetrics, "ends_in_order: metrics"),
         (Nameless, "the id is empty"),
+        (Unnamed, "describe_action(0, 'player_0') is 0, not a text"),
+        (Verbose, "instructions has 4001 characters, at most 4000 are shown"),
+        (Disturbed, "describes_itself: seed 0, with texts and without: it differs"),
+        (Beside, "1 has the area (0.5, 0.0, 1.5, 1.0), not within 0 to 1"),
+        (Unknown, "has 2, which is not of the action space"),
         (object, "lacks methods of TaskRole"),
         (partial(LegalCount, fails_in="result"), "ends_in_order: raised ValueError"),
     ],
