@@ -52,7 +52,16 @@ def test_a_mask_comes_last_as_the_actions_that_it_allows():
 
 
 @pytest.mark.parametrize(
-    ("action", "name"), [(3, "up"), (np.int64(4), "down"), (5, "5"), (2, "2"), (None, "NIL"), ("x", "x")]
+    ("action", "name"),
+    [
+        (3, "up"),
+        (np.int64(4), "down"),
+        (5, "5"),
+        (2, "2"),
+        (None, "NIL"),
+        ("x", "x"),
+        ({"a": 1, "b": 2}, "a: 1, b: 2"),
+    ],
 )
 def test_numbered_actions_have_names_as_far_as_there_are_any(action: Any, name: str):
     assert name_of(action, ["up", "down", ""], 3) == name
