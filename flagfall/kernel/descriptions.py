@@ -86,6 +86,16 @@ def describe_board(planes: Sequence[Any], letters: Sequence[str]) -> str:
     return "\n".join(_grid([[_letters(cell, letters) for cell in row] for row in rows]))
 
 
+def has_shapes(value: Any, **shapes: tuple[int, ...]) -> bool:
+    """Return whether a value is a mapping that has arrays of these shapes, by their names.
+
+    Spaces warn about what is no array, and check each number.
+    """
+    return isinstance(value, Mapping) and all(
+        getattr(value.get(name), "shape", None) == shape for name, shape in shapes.items()
+    )
+
+
 def _letters(cell: Sequence[Any], letters: Sequence[str]) -> str:
     return "".join(letter for letter, value in zip(letters, cell, strict=True) if value) or EMPTY
 

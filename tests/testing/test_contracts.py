@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
@@ -17,6 +18,7 @@ from flagfall.tasks.catalog import make_task, task_ids
 from flagfall.tasks.schedulers import POLICIES, parse_policy
 from flagfall.tasks.task import Task
 from flagfall.testing import check_agent, check_scheduler, check_task
+from flagfall.testing.contracts import ODD_ACTIONS
 from tests.fakes import CountTask, InTurnTask, ListScheduler, TogetherTask
 
 REMEMBER = {"micro19", "micro20", "mini0"}
@@ -26,6 +28,23 @@ REMEMBER = {"micro19", "micro20", "mini0"}
 @pytest.mark.parametrize("task_id", [task_id for _, task_id in task_ids()])
 def test_every_task_of_the_catalog_keeps_the_contract(task_id: str):
     check_task(partial(make_task, task_id), steps=100, remembers=task_id in REMEMBER)
+
+
+@pytest.mark.parametrize(
+    "task_id",
+    [
+        *("micro1", "duel:heaps", "duel:lamps", "langroom", "vgdl:causeway#0:observation=planes"),
+        *("vgdl:causeway#0", "gym:CartPole-v1", "gym:Pendulum-v1"),
+    ],
+)
+def test_tasks_describe_what_a_journal_may_have_in_place_of_their_values(task_id: str):
+    task = make_task(task_id)
+    huge = {"observation": np.full(3, 10**18), "action_mask": np.full(21, np.nan)}
+    others = ({"image": None, "text": None}, {"planes": 1, "avatar": [2]}, np.full((4, 9, 9), np.nan), huge)
+    for value in (*ODD_ACTIONS, *others):
+        assert isinstance(task.describe_action(value), str)
+        assert isinstance(task.describe_observation(value), str)
+    task.close()
 
 
 POLICY_TEXTS = {

@@ -183,7 +183,7 @@ class VgdlTask(Task):
         """Return an observation as text: states and planes as the text view shows them."""
         if isinstance(observation, StateObservation):
             observation = self._text.show(observation)
-        elif self._observation == "planes" and self._planes.space.contains(observation):
+        elif self._observation == "planes" and self._planes.has_made(observation):
             observation = self._text.show_planes(observation, self._planes)
         return super().describe_observation(observation, player)
 
