@@ -225,7 +225,8 @@ class Execution:
                 self._named, self._names = task, _names_of_players(task)
             if self._names:
                 encoder.name_players(event.turn, self._names)
-            encoder.is_continuous |= task.continuous and len(task.players) == 1
+            is_number = type(event.observation) is int and len(task.players) == 1
+            encoder.is_continuous |= task.continuous and is_number
         except Exception as error:  # noqa: BLE001 - code of a task
             self._undescribed = task
             self._note_undrawn(f"turn {event.turn} of task {task.id} cannot be described: {error!r}")
