@@ -14,9 +14,9 @@ const NAMES_IN_TITLE = 4;
 /** Why a match ended, in words. */
 const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
 
-/** A few names, and how many more there are. */
+/** A few names, and how many more there are; `joint` makes what stands between two of them. */
 function fewNames(names, leftOut, joint) {
-  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint : null, visible(name, 80)]);
+  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint() : null, visible(name, 80)]);
   const rest = Math.max(0, names.length - NAMES_IN_TITLE) + (leftOut ?? 0);
   return rest ? [...shown, ` and ${count(rest)} more`] : shown;
 }
@@ -104,8 +104,8 @@ export class Heading {
     this.scores = new Scores(store);
     const { agents, agents_left_out: moreAgents, tasks, tasks_left_out: moreTasks } = summary.match;
     const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
-    const on = [quiet("on"), fewNames(tasks, moreTasks, ", ")];
-    const title = el("h1", {}, fewNames(agents, moreAgents, quiet("vs")), on);
+    const on = [quiet("on"), fewNames(tasks, moreTasks, () => ", ")];
+    const title = el("h1", {}, fewNames(agents, moreAgents, () => quiet("vs")), on);
     const begun = summary.match.begun && ` · ${begunText(summary.match.begun)}`;
     const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), begun);
     const button = el("button", { type: "button", onclick: help, title: "Keyboard (?)" }, "Keyboard ", el("kbd", {}, "?"));
