@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from flagfall.tasks.catalog import family_of
 from flagfall.texts import one_line
-from flagfall.viewer.replay.tally import CHUNK_ROWS, MAX_SHARE, ChunkEntry, SeatEntry, TaskEntry
+from flagfall.viewer.replay.tally import (
+    CHUNK_ROWS,
+    COUNTED_EVENTS,
+    MAX_SHARE,
+    ChunkEntry,
+    SeatEntry,
+    TaskEntry,
+)
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
 if TYPE_CHECKING:
@@ -25,6 +33,9 @@ VERSION: Final = 1
 
 MAX_NAMED_TASKS: Final = 200
 """The most tasks that are named in the facts of the match."""
+
+
+_COUNTS_OF_EVENTS: Final = (*dict.fromkeys(COUNTED_EVENTS.values()), "others")
 
 
 def json_bytes(value: Any) -> bytes:
@@ -124,16 +135,16 @@ def _chunks(tally: Tally, state: JournalState) -> list[dict[str, Any]]:
 
 def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
     counts = chunk.counts
-    names = ("late", "illegal", "disqualified", "tasks", "stalls", "dropped")
     return {
         "first": chunk.first,
         "turns": chunk.turns,
         "at_ns": [number(at_ns) for at_ns in chunk.at_ns],
         "reward": number(chunk.reward),
         "rewarded": chunk.rewarded,
-        **{name: counts[name] for name in names},
+        **{name: counts[name] for name in ("late", "illegal", *_COUNTS_OF_EVENTS)},
         "max_spent_ns": chunk.max_spent_ns,
         "max_share": [None if share is None else round(share, 4) for share in chunk.max_share],
+        "notes": chunk.notes,
     }
 
 
@@ -157,14 +168,6 @@ def _over(tally: Tally) -> dict[str, Any] | None:
     names = ("at_ns", "reason", "turns", "reward", "detail")
     return None if tally.over is None else {name: getattr(tally.over, name) for name in names}
 
-
-_EVENTS_OF: Final = {
-    "tasks": "start",
-    "stalls": "stall",
-    "dropped": "dropped",
-    "disqualified": "disqualified",
-}
-"""Counts of a chunk, and the kinds of events that they count."""
 
 _LATE: Final = ("late", "overrun")
 
@@ -217,12 +220,13 @@ def _correct(entry: dict[str, Any], chunk: dict[str, Any]) -> None:
     entry["illegal"] = chunk["verdict"].count("illegal")
     entry["reward"] = sum(sum(of.values()) if isinstance(of, dict) else of for of in chunk["reward"])
     entry["rewarded"] = sum(any(of.values()) if isinstance(of, dict) else bool(of) for of in chunk["reward"])
-    for name, kind in _EVENTS_OF.items():
-        entry[name] = sum(event["kind"] == kind for event in chunk["events"])
+    events = Counter(COUNTED_EVENTS.get(event["kind"], "others") for event in chunk["events"])
+    entry.update({name: events[name] for name in _COUNTS_OF_EVENTS})
     seats = len(entry["max_spent_ns"])
-    entry["max_spent_ns"], entry["max_share"] = [0] * seats, [None] * seats
+    entry["max_spent_ns"], entry["max_share"], entry["notes"] = [0] * seats, [None] * seats, [0] * seats
     for row in rows:
         seat, spent_ns, soft_ns = chunk["seat"][row], chunk["spent_ns"][row], chunk["soft_ns"][row]
+        entry["notes"][seat] += chunk["note"][row] is not None
         entry["max_spent_ns"][seat] = max(entry["max_spent_ns"][seat], spent_ns)
         if soft_ns is not None:
             share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns else MAX_SHARE * (spent_ns > 0)
