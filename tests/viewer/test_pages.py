@@ -257,7 +257,11 @@ def test_keys_and_their_sheet(demo_page: Path, open_page: OpenPage) -> None:
     page.keyboard.press("ArrowRight")
     assert page.locator("main").get_attribute("data-pressed") == "n"
     page.keyboard.press("?")
-    assert page.locator("dialog dd").all_inner_texts() == ["Next", "Show or hide this sheet"]
+    assert page.locator("dialog dd").all_inner_texts() == [
+        "Next",
+        "Leave a field; empty a search first",
+        "Show or hide this sheet",
+    ]
     check_accessibility(page)
     page.keyboard.press("?")
     assert page.locator("dialog[open]").count() == 0

@@ -167,7 +167,7 @@ def test_a_reward_stands_with_the_action_that_earned_it(tmp_path, lengths, conti
     assert [turn for chunk in chunks for turn in chunk["ends"]] == [
         sum(lengths[: place + 1]) - 1 for place in range(len(lengths))
     ]
-    assert [entry["ends"] for entry in summary["chunks"]][-1]
+    assert [entry["ends_task"] for entry in summary["chunks"]][-1]
     assert summary["view"] == "bytes"
 
 

@@ -21,7 +21,7 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.texts import counted
 from flagfall.timing.durations import US
-from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, number, reward_of, shortened, text_of
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, note_of, number, reward_of, shortened, text_of
 
 if TYPE_CHECKING:
     from flagfall.viewer.replay.index import Index
@@ -33,12 +33,12 @@ MAX_EVENTS: Final = 2_500
 """The most events of a chunk with disqualified seats and the end of the match, which are shown beside many
 others."""
 
-MAX_DETAIL_CHARS: Final = 4_000
-"""Longest text of an event, about a traceback of forty lines."""
+MAX_DETAIL_CHARS: Final = 5_000
+"""Longest text of an event: a sentence with a traceback of 4,000 characters, the longest that is recorded."""
 
 _COLUMNS: Final = (
     *("turn", "seat", "at_ns", "spent_ns", "credit_ns", "verdict", "soft_ns", "hard_ns", "bank_ns"),
-    *("reward", "observation", "action", "refused", "answers"),
+    *("reward", "observation", "action", "refused", "answers", "note"),
 )
 
 _MAX_TAPE: Final = 2**31
@@ -133,6 +133,7 @@ class _Builder:
             text_of(event.action),
             None if event.refused is None else shortened(event.refused),
             event.answers,
+            None if event.note is None else note_of(event.note),
         )
         for name, value in zip(_COLUMNS, row, strict=True):
             columns[name].append(value)
@@ -223,7 +224,8 @@ def _dropped(event: ReplyDropped, names: list[str]) -> str:
 
 def _disqualified(event: SeatDisqualified, names: list[str]) -> str:
     reason = shortened(event.reason, MAX_NAME_CHARS)
-    detail = f". {event.detail}" if event.detail else "."
+    joint = "\n" if "\n" in event.detail else " "  # a traceback
+    detail = f".{joint}{event.detail}" if event.detail else "."
     return f"{_seat(event, names)} is disqualified: {reason}{detail}"
 
 

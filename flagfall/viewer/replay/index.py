@@ -49,6 +49,9 @@ MAX_BYTES_BETWEEN: Final = 256 * 1024 * 1024
 compressed file of a few kilobytes can hold endless ones."""
 
 
+_NO_NOTE: Final = msgspec.Raw(b"null")
+
+
 class _Turn(msgspec.Struct, tag_field="event", tag="turn", gc=False):
     """A turn, without its observation and action."""
 
@@ -59,6 +62,7 @@ class _Turn(msgspec.Struct, tag_field="event", tag="turn", gc=False):
     seat: Whole = 0
     verdict: str = ON_TIME
     credit_ns: Whole = 0
+    note: msgspec.Raw = _NO_NOTE
 
 
 class _Turns(msgspec.Struct, tag_field="event", tag="turns", gc=False):
@@ -220,7 +224,7 @@ class Index:
                 verdict = "disqualified" if event.verdict == "fallen" else event.verdict
                 tally.take_turn(
                     *(event.turn, event.seat, event.at_ns, event.reward),
-                    *(event.spent_ns, verdict, event.credit_ns),
+                    *(event.spent_ns, verdict, event.credit_ns, bytes(event.note) != b"null"),
                 )
             else:
                 tally.take_event(event)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from flagfall.tasks.catalog import family_of
 from flagfall.texts import one_line
-from flagfall.viewer.replay.tally import CHUNK_ROWS, MAX_SHARE, ChunkEntry, TaskEntry
+from flagfall.viewer.replay.tally import CHUNK_ROWS, COUNTED_EVENTS, MAX_SHARE, ChunkEntry, TaskEntry
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ VERSION: Final = 1
 
 MAX_NAMED_TASKS: Final = 200
 """The most tasks that are named in the facts of the match."""
+
+
+_COUNTS_OF_EVENTS: Final = (*dict.fromkeys(COUNTED_EVENTS.values()), "others")
 
 
 def json_bytes(value: Any) -> bytes:
@@ -139,17 +143,17 @@ def _chunks(tally: Tally, state: JournalState) -> list[dict[str, Any]]:
 
 def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
     counts = chunk.counts
-    names = ("late", "illegal", "disqualified", "tasks", "stalls", "dropped")
     return {
         "first": chunk.first,
         "turns": chunk.turns,
         "at_ns": [number(at_ns) for at_ns in chunk.at_ns],
         "rewards": [number(float(f"{reward:.{_DIGITS}g}")) for reward in chunk.rewards],
         "rewarded": chunk.rewarded,
-        "ends": chunk.ends_task,
-        **{name: counts[name] for name in names},
+        "ends_task": chunk.ends_task,
+        **{name: counts[name] for name in ("late", "illegal", *_COUNTS_OF_EVENTS)},
         "max_spent_ns": chunk.max_spent_ns,
         "max_share": [None if share is None else round(share, 4) for share in chunk.max_share],
+        "notes": chunk.notes,
     }
 
 
@@ -176,14 +180,6 @@ def _over(tally: Tally) -> dict[str, Any] | None:
 
 _DIGITS: Final = 12
 """Digits of sums of rewards; more are errors of rounding."""
-
-_EVENTS_OF: Final = {
-    "tasks": "start",
-    "stalls": "stall",
-    "dropped": "dropped",
-    "disqualified": "disqualified",
-}
-"""Counts of a chunk, and the kinds of events that they count."""
 
 _LATE: Final = ("late", "overrun")
 
@@ -236,14 +232,16 @@ def _correct(entry: dict[str, Any], chunk: dict[str, Any]) -> None:
     entry["late"] = sum(verdict in _LATE for verdict in chunk["verdict"])
     entry["illegal"] = chunk["verdict"].count("illegal")
     entry["rewarded"] = sum(map(bool, chunk["reward"]))
-    entry["ends"] = bool(rows) and chunk["turn"][-1] in chunk["ends"]
-    for name, kind in _EVENTS_OF.items():
-        entry[name] = sum(event["kind"] == kind for event in chunk["events"])
+    entry["ends_task"] = bool(rows) and chunk["turn"][-1] in chunk["ends"]
+    events = Counter(COUNTED_EVENTS.get(event["kind"], "others") for event in chunk["events"])
+    entry.update({name: events[name] for name in _COUNTS_OF_EVENTS})
     seats = len(entry["max_spent_ns"])
-    entry["max_spent_ns"], entry["max_share"], entry["rewards"] = [0] * seats, [None] * seats, [0.0] * seats
+    entry["max_spent_ns"], entry["max_share"] = [0] * seats, [None] * seats
+    entry["rewards"], entry["notes"] = [0.0] * seats, [0] * seats
     for row in rows:
         seat, spent_ns, soft_ns = chunk["seat"][row], chunk["spent_ns"][row], chunk["soft_ns"][row]
         entry["rewards"][seat] += chunk["reward"][row] or 0
+        entry["notes"][seat] += chunk["note"][row] is not None
         entry["max_spent_ns"][seat] = max(entry["max_spent_ns"][seat], spent_ns)
         if soft_ns is not None:
             share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns else MAX_SHARE * (spent_ns > 0)

@@ -15,7 +15,6 @@ from flagfall.events import (
     ReplyDropped,
     SeatDisqualified,
     SeatReady,
-    StallSeen,
     TaskEnded,
     TaskStarted,
 )
@@ -44,6 +43,16 @@ MAX_SEATS: Final = 256
 _COUNTED: Final = {"late": "late", "overrun": "late", "illegal": "illegal"}
 """Verdicts that a chunk counts, and the names of their counts."""
 
+COUNTED_EVENTS: Final = {
+    "start": "tasks",
+    "end": "ends",
+    "stall": "stalls",
+    "dropped": "dropped",
+    "disqualified": "disqualified",
+    "fell": "disqualified",
+}
+"""Tags of events, and the names of their counts in a chunk; those of all others are `others`."""
+
 MAX_DETAIL_CHARS: Final = 16_000
 """Longest text on why a seat was disqualified, or a match void."""
 
@@ -62,7 +71,8 @@ class ChunkEntry:
         offset: where it begins in the text of the journal, in bytes.
         rows: the number of its records of turns: one for each turn and seat.
         at_ns: the times of the first and the last row.
-        counts: `late`, `illegal`, `disqualified`, `tasks`, `stalls` and `dropped`.
+        counts: `late` and `illegal` turns; `tasks` that begin, `ends` of tasks, `stalls`, `dropped`,
+            `disqualified`, and `others`: all other events.
         earned: the state of the rewards before its first turn.
         rewards: by seat, what its actions earned, as far as the journal tells.
         rewarded: the number of its actions that earned a reward other than 0.
@@ -70,6 +80,7 @@ class ChunkEntry:
         ends_task: a task ended after its last turn.
         max_spent_ns: by seat, the longest turn.
         max_share: by seat, the greatest share of the soft limit that a turn took; `None` without a limit.
+        notes: by seat, the number of its turns with a note.
     """
 
     offset: int
@@ -80,6 +91,7 @@ class ChunkEntry:
     max_spent_ns: list[int]
     max_share: list[float | None]
     rewards: list[float]
+    notes: list[int]
     last: int = 0
     turns: int = 0
     rows: int = 0
@@ -164,13 +176,14 @@ class Tally:
         self._latest: dict[int, ChunkEntry] = {}  # by seat, the chunk of its last turn
         self.turns_end: tuple[int, int] = (0, 1)
         self._last_turn = self._last_seat = -1
-        self.pending: Counter[str] = Counter()
+        self.pending: Counter[str] = Counter(others=1)  # the header
         self.chunks: list[ChunkEntry] = [self._new_chunk(0)]
 
     def _new_chunk(self, turn: int) -> ChunkEntry:
         seats = len(self.seats)
         states = (self.limits.copy(), self.earned.copy())
-        return ChunkEntry(*self.turns_end, *states, turn, [0] * seats, [None] * seats, [0.0] * seats)
+        sums = ([0.0] * seats, [0] * seats)
+        return ChunkEntry(*self.turns_end, *states, turn, [0] * seats, [None] * seats, *sums)
 
     def take_turns(
         self, first: int, at_ns: Sequence[int], rewards: Sequence[Any], spent_ns: Sequence[int]
@@ -205,7 +218,15 @@ class Tally:
             self.tasks[-1].turns += count * (len(self.tasks) == self.started)
 
     def take_turn(
-        self, turn: int, seat: int, at_ns: int, reward: Any, spent_ns: int, verdict: str, credit_ns: int
+        self,
+        turn: int,
+        seat: int,
+        at_ns: int,
+        reward: Any,
+        spent_ns: int,
+        verdict: str,
+        credit_ns: int,
+        has_note: bool,
     ) -> None:
         """Take the turn of one seat; `Damage` if there is no such seat, or a later turn is known."""
         if not 0 <= seat < len(self.header.agents):
@@ -233,6 +254,7 @@ class Tally:
             entry.late += verdict in {"late", "overrun"}
             entry.illegal += verdict == "illegal"
             entry.credit_ns += credit_ns
+            chunk.notes[seat] += has_note
             if verdict != "absent":
                 self._note_spent(chunk, seat, spent_ns, (spent_ns,))
 
@@ -289,8 +311,8 @@ class Tally:
         seat = getattr(event, "seat", None)
         if seat is not None and not 0 <= seat < len(self.header.agents):
             raise Damage(f"seat {seat} of {len(self.header.agents)}")
+        self.pending[COUNTED_EVENTS.get(event.__struct_config__.tag, "others")] += 1
         if isinstance(event, TaskStarted):
-            self.pending["tasks"] += 1
             self.started += 1
             self.earned.begin_task()
             if len(self.tasks) < MAX_TASKS:
@@ -307,8 +329,6 @@ class Tally:
             detail = shortened(event.detail, MAX_DETAIL_CHARS)
             self.over = replace(event, detail=detail, reward=reward_of(event.reward), printed=())
             self._take_prints(event.printed)
-        elif isinstance(event, StallSeen):
-            self.pending["stalls"] += 1
         elif seat is not None and seat < len(self.seats):
             self._take_of_seat(seat, event)
 
@@ -360,11 +380,9 @@ class Tally:
             entry.host, entry.ready_ns = shortened(event.host, MAX_NAME_CHARS), event.spent_ns
             self.limits.take_start(event)
         elif isinstance(event, SeatDisqualified):
-            self.pending["disqualified"] += 1
             if entry.disqualified is None:
                 reason = shortened(event.reason, MAX_NAME_CHARS)
                 detail = shortened(event.detail, MAX_DETAIL_CHARS)
                 entry.disqualified = (self._last_turn + 1, replace(event, reason=reason, detail=detail))
         elif isinstance(event, ReplyDropped):
-            self.pending["dropped"] += 1
             entry.dropped += 1

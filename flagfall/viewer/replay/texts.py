@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 
 from flagfall.kernel.descriptions import MAX_ELEMENTS, describe_value
+from flagfall.kernel.notes import MAX_NOTE_BYTES
 from flagfall.recording.journal.format import Digest, encode, writable
 
 MAX_TEXT_CHARS: Final = 2_000
@@ -70,6 +72,17 @@ def text_of(value: Any, most: int = MAX_TEXT_CHARS) -> str:
         return shortened(describe_value(_Plain(most).of(value, 0)), most)
     except (ValueError, TypeError, RecursionError) as error:
         return f"a value that cannot be shown: {shortened(str(error), MAX_NAME_CHARS)}"
+
+
+def note_of(note: Any) -> Any:
+    """Return the note of a turn in plain types.
+
+    Of a note that is longer than any of a match, it is the beginning as text.
+    """
+    with suppress(ValueError, TypeError, RecursionError):
+        if len(encode(note)) <= MAX_NOTE_BYTES:
+            return _Plain(MAX_NOTE_BYTES).of(note, 0)
+    return text_of(note)
 
 
 def _beginning(text: bytes, most: int) -> str:

@@ -51,6 +51,22 @@ export function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
+/**
+ * Replace the children of an element by others of which some are there already, in the same order: these stay
+ * untouched, and keep the focus.
+ * @param {Element} element the element
+ * @param {Element[]} children its new children
+ */
+export function refill(element, children) {
+  const wanted = new Set(children);
+  for (const child of [...element.children]) if (!wanted.has(child)) child.remove();
+  let next = element.firstElementChild;
+  for (const child of children) {
+    if (child === next) next = next.nextElementSibling;
+    else element.insertBefore(child, next);
+  }
+}
+
 /** Nodes and texts without the empty ones. */
 function nodes(children) {
   return children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false)

@@ -143,6 +143,15 @@ export function fixed(value, decimals) {
   return minus(value.toLocaleString("en", options));
 }
 
+/**
+ * Text for a search: however its minus signs, spaces and letters are written, equal texts become the same.
+ * @param {string} text any text
+ * @returns {string}
+ */
+export function searchable(text) {
+  return text.replace(/[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g, "-").replace(/\s+/g, " ").toLowerCase();
+}
+
 /** The sign of a number as a minus, which is as wide as a plus. */
 function minus(text) {
   return text.replace(/^-/, "−");

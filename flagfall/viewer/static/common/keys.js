@@ -16,25 +16,42 @@ function keyOf(event) {
   return shifted ? `Shift+${event.key}` : event.key;
 }
 
+/** Decide whether keys go into an element. */
+function isField(element) {
+  if (element.isContentEditable || element instanceof HTMLTextAreaElement) return true;
+  if (element instanceof HTMLSelectElement) return true;
+  return element instanceof HTMLInputElement && TYPED_INTO.has(element.type);
+}
+
+/** Leave a field, so that keys work again; a search is emptied first. */
+function leave(field) {
+  if (field.type !== "search" || !field.value) return field.blur();
+  field.value = "";
+  return field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
 /** Decide whether an element uses a key itself. */
 function usesKey(element, key) {
   if (!(element instanceof HTMLElement)) return false;
-  if (element.isContentEditable || element instanceof HTMLTextAreaElement) return true;
-  if (element instanceof HTMLSelectElement) return true;
-  if (element instanceof HTMLInputElement && TYPED_INTO.has(element.type)) return true;
+  if (isField(element)) return key !== "Escape";
+  if (key === "Escape") return true;
   const pressed = element.closest("button, a, summary, input[type=checkbox], input[type=radio]");
   return pressed !== null && (key === " " || key === "Enter");
 }
 
 /**
- * Bind keys of a page. `?` opens a sheet that lists them; a page has one set of bindings at a time.
+ * Bind keys of a page. `?` opens a sheet that lists them, Escape leaves a field; a page has one set of bindings at a time.
  * @param {Array<{keys: string[], does: string, group?: string, run: function(KeyboardEvent): void}>} bindings
  *   keys by `KeyboardEvent.key` ("n", "N", " ", "ArrowLeft", "Shift+ArrowLeft"), and what they do in a few words
  * @param {{target?: EventTarget, title?: string}} [options] where to listen, and the title of the sheet
  * @returns {{close: function(): void, openHelp: function(): void}}
  */
 export function bindKeys(bindings, { target = document, title = "Keyboard" } = {}) {
-  const all = [...bindings, { keys: ["?"], does: "Show or hide this sheet", group: "Page", run: () => toggle() }];
+  const all = [
+    ...bindings,
+    { keys: ["Escape"], does: "Leave a field; empty a search first", group: "Page", run: ({ target }) => leave(target) },
+    { keys: ["?"], does: "Show or hide this sheet", group: "Page", run: () => toggle() },
+  ];
   const table = new Map(all.flatMap((binding) => binding.keys.map((key) => [key, binding])));
   const sheet = helpSheet(all, title);
   const toggle = () => (sheet.open ? sheet.close() : sheet.showModal());

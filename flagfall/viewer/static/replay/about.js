@@ -209,16 +209,24 @@ export class PrintsPanel {
   }
 }
 
-/** Why a seat was disqualified. */
-function reasonOf({ at_ns: at, reason, detail }) {
+/**
+ * Why a seat was disqualified.
+ * @param {Object} disqualified facts of the seat in the summary
+ * @returns {HTMLElement[]}
+ */
+export function reasonOf({ at_ns: at, reason, detail }) {
   return [
     el("p", { class: "notice bad" }, `Disqualified after ${duration(at)}: `, visible(reason, 80)),
     detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true })),
   ];
 }
 
-/** A part of what an agent printed; it was printed in this turn or before. */
-function partOf({ turn, text, left_out: leftOut }) {
+/**
+ * A part of what an agent printed; it was printed in this turn or before.
+ * @param {Object} part its row in the summary
+ * @returns {HTMLElement[]}
+ */
+export function partOf({ turn, text, left_out: leftOut }) {
   return [
     leftOut > 0 && el("div", {}, el("dt", {}), el("dd", {}, el("em", {}, `${countOf(leftOut, "byte")} left out`))),
     el("div", {}, el("dt", {}, `by turn ${count(turn)}`), el("dd", {}, el("pre", {}, visible(text, 2000, { lines: true })))),

@@ -112,7 +112,7 @@ export class Store {
    */
   hasEnd(turn) {
     if (this.isTape) return false;
-    if (turn === this.span[1]) return Boolean(this.summary.chunks.at(-1)?.ends);
+    if (turn === this.span[1]) return Boolean(this.summary.chunks.at(-1)?.ends_task);
     return Boolean(this.chunks.get(this.chunkOf(turn))?.ends.has(turn));
   }
 
@@ -201,8 +201,21 @@ export class Store {
   load(k) {
     const found = this.chunks.get(k);
     if (found && !found.isStale) return Promise.resolve(found);
-    const read = async () => new Columns(await this.source.chunk(k), this.summary.seats.length);
-    return this.once(`chunk ${k}`, read, (columns) => this.chunks.set(k, columns));
+    return this.once(`chunk ${k}`, () => this.read(k), (columns) => this.chunks.set(k, columns));
+  }
+
+  async read(k) {
+    return new Columns(await this.source.chunk(k), this.summary.seats.length);
+  }
+
+  /**
+   * Fetch a chunk for one look: it is not kept, so that those in view stay.
+   * @param {number} k number of the chunk
+   * @returns {Promise<Columns>}
+   */
+  look(k) {
+    const found = this.chunks.map.get(k);
+    return found && !found.isStale ? Promise.resolve(found) : this.read(k).catch(() => this.load(k));
   }
 
   /**

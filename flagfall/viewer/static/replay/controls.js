@@ -20,6 +20,10 @@ export class Controls {
     this.slider.addEventListener("input", () => this.slide(Number(this.slider.value)));
     const field = { type: "text", inputmode: "numeric", class: "turn-number number", "aria-label": "Go to turn" };
     this.turn = el("input", field);
+    this.turn.addEventListener("blur", () => {
+      this.shown = null;
+      this.draw();
+    });
     this.of = el("span", { class: "muted number" });
     this.speed = this.makeSpeed();
     this.play = this.button("play", "Play", () => player.toggle(), "primary");
@@ -72,9 +76,7 @@ export class Controls {
     event.preventDefault();
     const wanted = Number(this.turn.value.replace(/[\s,._]/g, ""));
     if (Number.isFinite(wanted) && this.turn.value.trim()) this.player.go(wanted);
-    this.shown = null;
     this.turn.blur();
-    this.draw();
   }
 
   /** Take a summary that has grown. */

@@ -1,7 +1,9 @@
 // The list of events: rows for what happened, by kind and text; only the rows in view exist.
 
-import { el, fill, visible } from "../common/dom.js";
-import { clockTime, count, number } from "../common/format.js";
+import { el, refill, visible } from "../common/dom.js";
+import { clockTime, count, number, searchable } from "../common/format.js";
+import { FilterCounts, seatChoice } from "./filters.js";
+import { shownTurn } from "./turnpanel.js";
 import { VERDICTS } from "./verdicts.js";
 
 const ROW_HEIGHT = 30;
@@ -12,19 +14,21 @@ const SPARE_ROWS = 6;
 /** Highest list in pixels that every browser scrolls; longer ones move by more than a row a pixel. */
 const MAX_LIST_HEIGHT = 8_000_000;
 
-/** Longest text of a row. */
+/** Longest text of a row, and of one that was opened: that of a chunk, or what an agent printed. */
 const MAX_ROW_CHARS = 240;
+const MAX_OPEN_CHARS = 20_000;
 
-/** Kinds in the order of their buttons: the counts of a chunk that estimate their rows. All other kinds of events
- * belong to the last one. */
+/** Kinds in the order of their buttons, and the counts of a chunk that add up to their rows. All other kinds of events
+ * belong to the last one; the summary lists prints. */
 const KINDS = [
   { name: "Late", kinds: ["late", "overrun"], counts: ["late"] },
   { name: "Illegal", kinds: ["illegal"], counts: ["illegal"] },
   { name: "Rewards", kinds: ["reward"], counts: ["rewarded"] },
-  { name: "Tasks", kinds: ["start", "end"], counts: ["tasks", "tasks"] },
+  { name: "Tasks", kinds: ["start", "end"], counts: ["tasks", "ends"] },
   { name: "Stalls", kinds: ["stall"], counts: ["stalls"] },
   { name: "Dropped", kinds: ["dropped"], counts: ["dropped"] },
-  { name: "Seats and match", kinds: [], counts: ["disqualified"] },
+  { name: "Prints", kinds: ["print"], counts: [] },
+  { name: "Seats and match", kinds: [], counts: ["disqualified", "others"] },
 ];
 
 /** Name of the button that shows and hides a kind. */
@@ -33,10 +37,8 @@ const buttonOf = (kind) => (KINDS.find((row) => row.kinds.includes(kind)) ?? KIN
 const TONES = { stall: "credit", dropped: "late", damaged: "bad" };
 const LABELS = { start: "task", end: "task", over: "match" };
 
-/** Rows of a chunk: its events, and its turns that were not plain, by time. */
-function rowsOf(columns, seats) {
-  if (columns.listed) return columns.listed;
-  const { raw } = columns;
+/** Rows of a chunk: its events, its turns that were not plain, and what was printed by them, by time. */
+function rowsOf({ raw }, seats, prints) {
   const who = (seat) => (seats.length > 1 ? `Seat ${seat}: ` : "");
   const rows = raw.events.map((event) => ({ ...event }));
   raw.turn.forEach((turn, row) => {
@@ -51,9 +53,16 @@ function rowsOf(columns, seats) {
     const text = `${who(raw.seat[row])}reward ${number(reward, 6)}`;
     rows.push({ ...place, kind: "reward", tone: reward < 0 ? "bad" : "good", text });
   });
-  columns.listed = rows.sort((a, b) => a.at_ns - b.at_ns || a.turn - b.turn);
-  return columns.listed;
+  for (const { seat, turn, text } of prints) {
+    const row = raw.turn.findIndex((one) => one >= turn);
+    rows.push({ at_ns: raw.at_ns.at(row) ?? 0, turn, seat, kind: "print", text: `${who(seat)}printed by this turn: ${text}` });
+  }
+  return rows.sort((a, b) => a.at_ns - b.at_ns || a.turn - b.turn);
 }
+
+const NOTHING_HIDDEN = new Set();
+
+const labelOf = ({ kind }) => LABELS[kind] ?? kind;
 
 /** Panel with the list and its filters. */
 export class EventsPanel {
@@ -66,68 +75,88 @@ export class EventsPanel {
     this.go = go;
     this.hidden = new Set();
     this.wanted = "";
+    this.seat = null;
+    this.rowsShown = new Map();
+    this.opened = null;
+    this.counts = new FilterCounts(store, {
+      rows: (columns, k) => rowsOf(columns, store.summary.seats, this.prints(k)).filter((row) => this.passes(row)),
+      known: (entry, k) => (this.wanted || this.seat !== null ? null : this.recorded(entry, k, this.hidden)),
+      changed: () => this.redraw(),
+    });
+    this.build();
+  }
+
+  build() {
     this.list = el("ol", { class: "event-rows" });
-    this.scroller = el("div", { class: "event-list", tabindex: "0", role: "region", "aria-label": "Events" }, this.list);
+    this.nothing = el("p", { class: "muted nothing", role: "status" });
+    this.scroller = el("div", { class: "event-list", tabindex: "0", role: "region", "aria-label": "Events" },
+      this.nothing, this.list);
     this.scroller.addEventListener("scroll", () => this.later());
     this.search = el("input", { type: "search", placeholder: "Filter by text", "aria-label": "Filter events by text" });
     this.search.addEventListener("input", () => this.filter());
+    const seats = seatChoice(this.store.summary.seats, "Events of", (seat) => {
+      this.seat = seat;
+      this.filter();
+    });
     this.total = el("span", { class: "muted small number" });
     this.follow = el("button", { type: "button", class: "small", onclick: () => this.reveal() }, "Show this turn");
+    this.kinds = KINDS.map((row) => this.makeKind(row));
     this.element = el("section", { class: "panel events", "aria-label": "List of events" },
       el("header", {}, el("h2", {}, "Events"), this.total),
-      el("div", { class: "event-filters" }, this.makeKinds(),
-        el("div", { class: "filter-line" }, this.search, this.follow)),
+      el("div", { class: "event-filters" },
+        el("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, this.kinds),
+        el("div", { class: "filter-line" }, this.search, seats, this.follow)),
       this.scroller);
   }
 
-  makeKinds() {
-    const { chunks } = this.store.summary;
-    const sum = (counts) => counts.reduce((all, one) => all + chunks.reduce((n, chunk) => n + (chunk[one] ?? 0), 0), 0);
-    const shown = KINDS.filter((row) => row.name === "Seats and match" || sum(row.counts) > 0);
-    return el("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, shown.map((row) => {
-      const button = el("button", { type: "button", class: "kind small", "aria-pressed": "true" }, row.name);
-      button.addEventListener("click", () => {
-        const off = button.getAttribute("aria-pressed") === "true";
-        button.setAttribute("aria-pressed", String(!off));
-        off ? this.hidden.add(row.name) : this.hidden.delete(row.name);
-        this.filter();
-      });
-      return button;
-    }));
+  makeKind({ name }) {
+    const button = el("button", { type: "button", class: "kind small", "aria-pressed": "true" }, name);
+    button.addEventListener("click", () => {
+      const off = button.getAttribute("aria-pressed") === "true";
+      button.setAttribute("aria-pressed", String(!off));
+      off ? this.hidden.add(name) : this.hidden.delete(name);
+      this.filter();
+    });
+    return button;
+  }
+
+  passes(row) {
+    if (this.hidden.has(buttonOf(row.kind)) || (this.seat !== null && row.seat !== this.seat)) return false;
+    return !this.wanted || searchable(`${labelOf(row)} ${row.text}`).includes(this.wanted);
   }
 
   filter() {
-    this.wanted = this.search.value.trim().toLowerCase();
+    this.wanted = searchable(this.search.value.trim());
     this.scroller.scrollTop = 0;
-    this.drawn = "";
-    this.later();
+    this.opened = null;
+    this.rowsShown.clear();
+    this.counts.restart();
+    this.redraw();
   }
 
-  /** Rows of a chunk that pass the filters, or undefined while it is not there. */
-  rows(k) {
-    const columns = this.store.chunks.get(k);
-    if (!columns) return undefined;
-    return rowsOf(columns, this.store.summary.seats)
-      .filter((row) => !this.hidden.has(buttonOf(row.kind)) && (!this.wanted || row.text.toLowerCase().includes(this.wanted)));
+  /** What was printed by the turns of a chunk; what was printed after the last turn stands at that one. */
+  prints(k) {
+    const { summary } = this.store;
+    if (this.printsOf !== summary) {
+      this.printsOf = summary;
+      this.printed = summary.chunks.map(() => []);
+      summary.seats.forEach(({ printed }, seat) => printed.forEach((part) => {
+        const turn = shownTurn(part, summary);
+        this.printed[this.store.chunkOf(turn)].push({ seat, turn, text: part.text });
+      }));
+    }
+    return this.printed[k];
   }
 
-  /** Number of rows of each chunk: exact where it is there, otherwise what the summary counts. */
-  lengths() {
-    this.known ??= new Map();
-    const filterKey = `${[...this.hidden].sort()} ${this.wanted}`;
-    if (this.filterKey !== filterKey) this.known.clear();
-    this.filterKey = filterKey;
-    return this.store.summary.chunks.map((chunk, k) => {
-      const exact = this.rows(k)?.length;
-      if (exact !== undefined) this.known.set(k, exact);
-      return this.known.get(k) ?? this.estimate(chunk);
-    });
+  /** Number of rows of a chunk by the summary, without some kinds. */
+  recorded(entry, k, hidden) {
+    const shown = KINDS.filter((row) => !hidden.has(row.name));
+    const prints = hidden.has("Prints") ? 0 : this.prints(k).length;
+    return prints + shown.reduce((sum, row) => sum + row.counts.reduce((n, one) => n + entry[one], 0), 0);
   }
 
-  estimate(chunk) {
-    if (this.wanted) return 1;
-    const shown = KINDS.filter((row) => !this.hidden.has(row.name));
-    return shown.reduce((sum, row) => sum + row.counts.reduce((n, one) => n + (chunk[one] ?? 0), 0), 0);
+  recordedOfAll(hidden) {
+    return this.store.summary.chunks.reduce((sum, entry, k) => sum + this.recorded(entry, k, hidden), 0);
   }
 
   later() {
@@ -138,6 +167,11 @@ export class EventsPanel {
     });
   }
 
+  redraw() {
+    this.drawn = "";
+    this.later();
+  }
+
   /**
    * Draw the rows in view.
    * @param {number} turn number of the turn that is shown
@@ -146,47 +180,100 @@ export class EventsPanel {
   draw(turn, version) {
     this.turn = turn;
     this.version = version;
-    const { scrollTop, clientHeight } = this.scroller;
-    const key = `${scrollTop} ${clientHeight} ${version} ${this.filterKey}`;
+    const { scrollTop, clientHeight, clientWidth } = this.scroller;
+    const key = `${scrollTop} ${clientHeight} ${clientWidth} ${version}`;
     if (key !== this.drawn) this.drawRows(scrollTop, clientHeight);
     this.drawn = key;
     if (this.marked !== turn) this.markTurn(turn);
   }
 
-  drawRows(scrollTop, clientHeight) {
-    const lengths = this.lengths();
+  /** Show how many rows there are; return the number of each chunk, and their sum. */
+  drawTotals() {
+    const { summary } = this.store;
+    if (this.countedOf !== summary) {
+      this.countedOf = summary;
+      this.all = this.recordedOfAll(NOTHING_HIDDEN);
+      this.kinds.forEach((button, i) => {
+        const others = new Set(KINDS.map(({ name }) => name).filter((name) => name !== KINDS[i].name));
+        button.hidden = !this.recordedOfAll(others);
+      });
+    }
+    const lengths = this.counts.lengths();
     const total = lengths.reduce((sum, one) => sum + one, 0);
-    const height = Math.min(total * ROW_HEIGHT, MAX_LIST_HEIGHT);
-    this.list.style.height = `${height}px`;
-    this.total.textContent = count(total);
-    const visibleRows = Math.ceil(clientHeight / ROW_HEIGHT);
-    const room = Math.max(1, height - clientHeight);
-    const isWhole = height < MAX_LIST_HEIGHT;
-    const top = isWhole ? Math.floor(scrollTop / ROW_HEIGHT) : Math.round((scrollTop / room) * (total - visibleRows));
-    const offset = isWhole ? 0 : scrollTop - top * ROW_HEIGHT;
-    const from = Math.max(0, top - SPARE_ROWS);
-    const nodes = [];
-    let start = 0;
-    lengths.forEach((length, k) => {
-      const [low, high] = [Math.max(from, start), Math.min(top + visibleRows + SPARE_ROWS, start + length)];
-      for (let i = low; i < high; i++) nodes.push(this.makeRow(k, i - start, i * ROW_HEIGHT + offset));
-      start += length;
-    });
-    fill(this.list, nodes);
-    this.marked = null;
+    this.total.textContent = this.counts.text(total, this.all);
+    this.nothing.textContent = total || this.counts.isCounting ? "" : "Nothing matches.";
+    return [lengths, total];
   }
 
-  makeRow(k, index, y) {
-    if (!this.rows(k)) this.store.peek(k);
-    const row = this.rows(k)?.[index];
-    if (!row) return el("li", { class: "event-row muted", style: { top: `${y}px` } }, "…");
+  drawRows(scrollTop, clientHeight) {
+    const [lengths, total] = this.drawTotals();
+    const height = Math.min(total * ROW_HEIGHT, MAX_LIST_HEIGHT);
+    const inView = Math.ceil(clientHeight / ROW_HEIGHT);
+    const room = Math.max(1, height - clientHeight);
+    const isWhole = height < MAX_LIST_HEIGHT;
+    const top = isWhole ? Math.floor(scrollTop / ROW_HEIGHT) : Math.round((scrollTop / room) * (total - inView));
+    const offset = isWhole ? 0 : scrollTop - top * ROW_HEIGHT;
+    const above = SPARE_ROWS + Math.ceil((this.opened?.height ?? 0) / ROW_HEIGHT);
+    const from = Math.max(0, top - above);
+    const places = this.counts.places(lengths, from, Math.min(total, top + inView + SPARE_ROWS));
+    const rows = places.map((place) => this.rowsShown.get(place.name) ?? this.makeRow(place));
+    refill(this.list, rows);
+    this.rowsShown = new Map(places.map(({ name }, i) => [name, rows[i]]).filter(([, row]) => row.dataset.turn));
+    for (const row of this.rowsShown.values()) this.markCut(row);
+    const opened = this.rowsShown.get(this.opened?.name);
+    if (opened) this.opened.height = opened.offsetHeight - ROW_HEIGHT;
+    const before = this.opened ? lengths.slice(0, this.opened.k).reduce((sum, one) => sum + one, this.opened.index) : total;
+    rows.forEach((row, i) => {
+      row.style.top = `${(from + i) * ROW_HEIGHT + offset + (from + i > before ? this.opened.height : 0)}px`;
+    });
+    this.list.style.height = `${height + (this.opened?.height ?? 0)}px`;
+    this.marked = null;
+    if (opened && this.opened.isNew) this.showWhole(opened);
+  }
+
+  /** Scroll to the end of a row that was opened, or to its beginning where it is higher than the list. */
+  showWhole(item) {
+    this.opened.isNew = false;
+    const end = item.offsetTop + item.offsetHeight - this.scroller.clientHeight;
+    this.scroller.scrollTop = Math.min(item.offsetTop, Math.max(this.scroller.scrollTop, end));
+  }
+
+  makeRow(place) {
+    const row = this.counts.rows(place.k)?.[place.index];
+    if (!row) {
+      this.store.peek(place.k);
+      return el("li", { class: "event-row muted" }, "…");
+    }
     const tone = row.tone ?? VERDICTS[row.kind]?.tone ?? TONES[row.kind] ?? "";
-    const button = el("button", { type: "button", onclick: () => this.go(row.turn) },
+    const button = el("button", { type: "button", onclick: () => this.press(item, row, place) },
       el("span", { class: "number muted event-turn" }, count(row.turn)),
       el("span", { class: "number muted event-time" }, clockTime(row.at_ns)),
-      el("span", { class: `tag ${tone}` }, LABELS[row.kind] ?? row.kind),
+      el("span", { class: `tag ${tone}` }, labelOf(row)),
       el("span", { class: "event-text" }, visible(row.text.slice(0, MAX_ROW_CHARS), MAX_ROW_CHARS)));
-    return el("li", { class: "event-row", style: { top: `${y}px` }, dataset: { turn: row.turn } }, button);
+    const item = el("li", { class: "event-row", dataset: { turn: row.turn, chars: row.text.length } }, button);
+    if (this.opened?.name === place.name) openRow(item, row);
+    return item;
+  }
+
+  /** Lead to the turn of a row; open a row whose text is cut, or close it. */
+  press(item, row, place) {
+    this.go(row.turn);
+    if (!item.firstElementChild.hasAttribute("aria-expanded")) return;
+    const shown = this.rowsShown.get(this.opened?.name);
+    if (shown) closeRow(shown);
+    if (shown !== item) openRow(item, row);
+    this.opened = shown === item ? null : { ...place, height: 0, isNew: true };
+    this.redraw();
+  }
+
+  /** Mark whether a row has more text than it shows, so that it can be opened. */
+  markCut(item) {
+    const [button] = item.children;
+    if (item.children.length > 1) return;
+    const text = button.lastElementChild;
+    const isCut = item.dataset.chars > MAX_ROW_CHARS || text.scrollWidth > text.clientWidth;
+    if (isCut) button.setAttribute("aria-expanded", "false");
+    else button.removeAttribute("aria-expanded");
   }
 
   markTurn(turn) {
@@ -198,8 +285,8 @@ export class EventsPanel {
   async reveal() {
     const k = this.store.chunkOf(this.turn);
     if (!(await this.store.load(k).catch(() => undefined))) return; // a notice says why
-    const lengths = this.lengths();
-    const inside = this.rows(k).findIndex((row) => row.turn >= this.turn);
+    const lengths = this.counts.lengths();
+    const inside = this.counts.rows(k).findIndex((row) => row.turn >= this.turn);
     const index = lengths.slice(0, k).reduce((sum, one) => sum + one, 0) + (inside < 0 ? lengths[k] : inside);
     const total = lengths.reduce((sum, one) => sum + one, 0);
     const height = Math.min(total * ROW_HEIGHT, MAX_LIST_HEIGHT);
@@ -207,4 +294,23 @@ export class EventsPanel {
     this.marked = null;
     this.later();
   }
+
+  /** Stop counting. */
+  close() {
+    this.counts.close();
+  }
+}
+
+/** Show the text of a row in full below it. */
+function openRow(item, row) {
+  item.append(el("div", { class: "event-detail mono", tabindex: "0", role: "region", "aria-label": "Text in full" },
+    visible(row.text, MAX_OPEN_CHARS, { lines: true })));
+  item.classList.add("open");
+  item.firstElementChild.setAttribute("aria-expanded", "true");
+}
+
+function closeRow(item) {
+  item.lastElementChild.remove();
+  item.classList.remove("open");
+  item.firstElementChild.setAttribute("aria-expanded", "false");
 }

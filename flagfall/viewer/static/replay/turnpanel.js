@@ -2,7 +2,9 @@
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { countOf, duration, number } from "../common/format.js";
+import { partOf, reasonOf } from "./about.js";
 import { inOneLine, MAX_SHOWN_SEATS } from "./columns.js";
+import { noteBlocks } from "./notes.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
 /** Longest observation that is shown at once, about what its box holds, and longest action. */
@@ -31,6 +33,9 @@ class SeatCard {
         row("time", "Think time", "number"), row("reward", "Reward", "number"),
         row("action", "Action", "mono"), row("refused", "Refused", "mono"), row("answers", "Answers"),
         row("observation", "Observation", "mono value-box")));
+    this.said = el("div", { class: "said", hidden: true });
+    this.note = el("div", { class: "note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
+    this.element.append(this.said, this.note);
     this.values.observation.tabIndex = 0; // it scrolls
     this.shown = {};
   }
@@ -83,6 +88,33 @@ class SeatCard {
     this.set("observation", isShort ? `passing ${text.slice(0, PASSING_CHARS)}` : text, make);
   }
 
+  /**
+   * Show what the agent printed by a turn, and why it was disqualified in it.
+   * @param {Object} seat the seat in the summary
+   * @param {Object} summary the summary
+   * @param {number} turn number of the turn
+   */
+  showSaid(seat, summary, turn) {
+    const printed = seat.printed.filter((part) => shownTurn(part, summary) === turn);
+    const reason = seat.disqualified && shownTurn(seat.disqualified, summary) === turn ? seat.disqualified : null;
+    const key = printed.length || reason ? `${turn} ${printed.length} ${reason !== null}` : null;
+    if (this.shown.said === key) return;
+    this.shown.said = key;
+    this.said.hidden = key === null;
+    fill(this.said, reason && reasonOf(reason),
+      printed.length > 0 && el("dl", { class: "printed", tabindex: "0", "aria-label": "Printed" }, printed.map(partOf)));
+  }
+
+  /** Show a note; its place stays in turns without one, so that nothing below moves. */
+  showNote(note, hasNotes, isPassing) {
+    this.note.hidden = !hasNotes;
+    const isShort = isPassing && note !== null;
+    if (this.shown.note === note && this.shown.isShort === isShort) return;
+    Object.assign(this.shown, { note, isShort });
+    const most = isShort ? PASSING_CHARS : undefined;
+    fill(this.note, note === null ? el("span", { class: "muted small" }, "No note on this turn") : noteBlocks(note, { most }));
+  }
+
   showNothing() {
     this.showVerdict(null);
     for (const name of ["time", "reward", "action", "observation"]) this.set(name, "–", () => "–");
@@ -117,6 +149,16 @@ function timeText(raw, row) {
   return `${duration(raw.spent_ns[row])} ${limits}${credit}${bank}`;
 }
 
+/**
+ * Turn beside which a print or a disqualification is shown; after the last turn it is that one.
+ * @param {{turn: number|string}} of its facts in the summary
+ * @param {Object} summary the summary
+ * @returns {number}
+ */
+export function shownTurn({ turn }, summary) {
+  return Math.min(Number(turn), summary.turn_span[1]);
+}
+
 /** Panel with a card for each seat. */
 export class TurnPanel {
   /** @param {Object} store store of the replay */
@@ -148,12 +190,19 @@ export class TurnPanel {
     if (isWaiting) return false;
     this.title.textContent = `${atEnd ? "After turn" : "Turn"} ${turn.toLocaleString("en")}`;
     const players = this.store.frames(this.store.chunkOf(turn))?.playersAt(turn) ?? [];
+    const { summary } = this.store;
+    if (this.notesOf !== summary) {
+      this.notesOf = summary;
+      this.notes = summary.seats.map((_, seat) => summary.chunks.reduce((sum, { notes }) => sum + notes[seat], 0));
+    }
     let at = null;
     this.cards.forEach((card, seat) => {
       const row = columns.row(turn, seat);
       if (row >= 0) at = columns.raw.at_ns[row];
       const words = (name) => this.store.words(turn, seat, name);
       card.showPlayer(players[seat]);
+      card.showSaid(summary.seats[seat], summary, turn);
+      card.showNote(row < 0 ? null : columns.raw.note[row], this.notes[seat] > 0, isPassing);
       card.show(columns.raw, row, { observation: words("observation"), action: words("action") }, isPassing);
     });
     this.when.textContent = at === null ? "" : `at ${duration(at)}`;

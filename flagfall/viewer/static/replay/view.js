@@ -6,6 +6,7 @@ import { Heading, PrintsPanel, settingsPanel, TasksPanel } from "./about.js";
 import { onThemeChange, themeName } from "./colours.js";
 import { Store } from "./columns.js";
 import { Controls } from "./controls.js";
+import { ConversationPanel } from "./conversation.js";
 import { EventsPanel } from "./events.js";
 import { findTurn, JUMPS } from "./jumps.js";
 import { LanesPanel } from "./lanes.js";
@@ -62,13 +63,14 @@ class ReplayView {
     this.controls = new Controls(this.store, this.player, (row, direction) => this.jump(row, direction));
     this.lanes = new LanesPanel(this.store, go);
     this.events = new EventsPanel(this.store, go);
+    this.conversation = new ConversationPanel(this.store, go);
     this.tasks = new TasksPanel(this.store, go);
     this.prints = new PrintsPanel(summary);
     this.failure = el("p", { class: "notice bad", role: "alert", hidden: true });
     const seats = summary.seats.length > 1 ? "many-seats" : "one-seat";
     this.page = el("div", { class: `replay ${seats}` }, this.heading.element, this.failure,
       el("div", { class: "replay-top" }, this.world.element, this.controls.element, this.turnPanel.element),
-      this.lanes.element,
+      this.lanes.element, this.conversation.element,
       el("div", { class: "replay-bottom" }, this.events.element, this.tasks.element),
       this.prints.element, settingsPanel(summary));
     fill(this.root, this.page);
@@ -86,7 +88,8 @@ class ReplayView {
     if (this.address) on(window, "hashchange", () => this.readAddress());
     const sizes = new ResizeObserver(() => this.later());
     sizes.observe(this.root);
-    this.closing.push(() => sizes.disconnect(), () => this.lanes.close(), onThemeChange(() => this.later()));
+    this.closing.push(() => sizes.disconnect(), () => this.lanes.close(), () => this.events.close(),
+      () => this.conversation.close(), onThemeChange(() => this.later()));
     const end = source.subscribe?.((summary) => this.grow(summary));
     if (typeof end === "function") this.closing.push(end);
     if (!keys) return;
@@ -190,6 +193,7 @@ class ReplayView {
     this.controls.draw();
     this.lanes.draw(turn, version);
     this.events.draw(turn, version);
+    this.conversation.draw(turn, version);
     this.tasks.draw(turn);
     this.showFailure();
     if (isRead && isDrawn) this.markShown(turn, atEnd);
