@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +24,7 @@ from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.samples.llm.conversation import MAX_CHARS, Dialogue, Listener
-from flagfall.agents.samples.llm.endpoint import KEY, MODEL, URL, Endpoint, ModelOptions
+from flagfall.agents.samples.llm.settings import KEY, MODEL, URL, Endpoint, ModelOptions
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.kernel.notes import LEFT_OUT
@@ -185,11 +186,12 @@ async def test_a_game_with_numbered_actions(server: Any):
     assert first["path"] == "/v1/chat/completions"
     assert first["model"] == "small"
     assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
-    assert second["messages"][1:2] == first["messages"][1:]
+    assert second["messages"][1]["content"] == re.sub("You have.*\n", "", first["messages"][1]["content"])
     assert second["messages"][2]["content"] == '{"action": 3}'
     prompt = second["messages"][3]["content"]
-    assert '{"text":"room 1"}' in prompt
-    assert "[1, 3]" in prompt
+    assert "text: room 1\n" in prompt
+    assert "Choose one of these actions: 1, 3\n" in prompt
+    assert re.search(r"^You have (19\.\d|20) s to answer\.$", prompt, re.MULTILINE)
     assert "Reward for your last action: 3" in prompt
 
 
@@ -354,7 +356,7 @@ async def test_the_conversation_is_bounded(server: Any):
     running = server(completes({"action": 3}))
     await play_here(Choice(6), model(running, memory=2), control=PATIENT)
     assert [len(asked["messages"]) for asked in running.asked] == [2, 4, 6, 6, 6, 6]
-    assert '{"text":"room 3"}' in running.asked[5]["messages"][1]["content"]
+    assert "text: room 3\n" in running.asked[5]["messages"][1]["content"]
     dialogue = Dialogue(1_000)
     for number in range(100):
         dialogue.add(f"{number} {'q' * 999}", "a")
@@ -369,7 +371,7 @@ async def test_options_are_in_the_request(server: Any):
     await play_here(Choice(1), model(running, **options), control=PATIENT)
     (asked,) = running.asked
     assert (asked["temperature"], asked["max_tokens"], asked["model"]) == (0.5, 50, "small")
-    assert asked["messages"][0] == {"role": "system", "content": "You are a pirate."}
+    assert asked["messages"][0] == {"role": "system", "content": "You are a pirate.\nGame: count"}
     await play_here(Choice(1), model(running, temperature="default"), control=PATIENT)
     assert "temperature" not in running.asked[1]
 
@@ -603,7 +605,7 @@ async def test_a_model_that_has_not_answered_yet_may_still_do_so(server: Any, mo
     seat = await play_two(limited)
     assert seat.detail.startswith("no answer in 2 of 2 turns (rate limited): HTTP status 429 ")
     assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 2)
-    monkeypatch.setattr("flagfall.agents.samples.llm.endpoint.MAX_FAILED_TURNS", 1)
+    monkeypatch.setattr("flagfall.agents.samples.llm.turn.MAX_FAILED_TURNS", 1)
     seat = await play_two(limited)
     assert seat.detail.startswith("no answer in 1 of 1 turn (rate limited)")
     assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 1)
@@ -720,7 +722,7 @@ async def test_the_text_of_the_agent_has_the_address(server: Any, monkeypatch: p
         played = await play_here(Choice(2), host_agent(spec, host), control=PATIENT)
         assert (played.actions(), played.disqualified) == ([3, 3], [])
     assert {asked["model"] for asked in running.asked} == {"tiny"}
-    assert {asked["messages"][0]["content"] for asked in running.asked} == {"Say a&b: now?"}
+    assert {asked["messages"][0]["content"] for asked in running.asked} == {"Say a&b: now?\nGame: count"}
 
 
 async def test_the_sample_gets_its_variables_in_a_process(server: Any, monkeypatch: pytest.MonkeyPatch):

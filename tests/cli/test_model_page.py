@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from flagfall.agents.samples.llm.endpoint import URL
+from flagfall.agents.samples.llm.settings import URL
 
 PAGE = Path(__file__).parents[2] / "docs" / "language-models.md"
 BLOCK = re.compile(r"<!-- tested by tests/cli/test_model_page.py -->\n```(\w+)\n(.*?)```", re.DOTALL)
