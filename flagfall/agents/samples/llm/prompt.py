@@ -56,7 +56,7 @@ class PromptTemplate:
                 raise UsageError(f"{where}, line {number}: a $ begins no field: write $$ for a dollar sign")
             for name in template.get_identifiers():
                 if name not in FIELDS:
-                    hint = suggest(name, FIELDS) or f"; fields are {', '.join(FIELDS)}"
+                    hint = suggest(name, FIELDS)
                     raise UsageError(f"{where}, line {number}: unknown field ${name}{hint}")
         if _SEPARATOR not in lines:
             return cls(("$system",), tuple(lines))
