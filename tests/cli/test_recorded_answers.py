@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,11 @@ def test_a_tournament_is_played_again(call: Any, here: Path, monkeypatch: pytest
         ended = call("tournament plan.toml -o out -q --jobs 1")
         assert ended.code == 0, ended.err
     monkeypatch.delenv(URL)
+    for row in call("results out --json").data()["rows"]:
+        assert (row["tokens"], row["cost"]) == (330, pytest.approx(0.006))
+    shown = call("results out").out
+    assert re.search(r"tokens +cost", shown)
+    assert re.search(r" one .* 330 +0\.006\b", shown)
     code = json.loads((here / "out" / "code.json").read_text())
     assert code["agents"]["one"]["text"] == "llm?template=ask.txt"
     assert list(code["agents"]["one"]["files"]) == ["ask.txt"]
@@ -235,3 +241,13 @@ def test_a_tournament_is_played_again(call: Any, here: Path, monkeypatch: pytest
         recorded = turns(here / "out" / "journals" / name)
         assert turns(here / "again" / "journals" / name) == recorded
         assert all(note["answers"] == 1 for *_, note in recorded)
+
+
+def test_without_notes_there_are_no_tokens(call: Any, here: Path) -> None:
+    (here / "plan.toml").write_text(
+        'format = "benchmark"\n[[agents]]\nspec = "random"\n[[tasks]]\ntask = "micro4"\nsteps = 20\n'
+    )
+    assert call("tournament plan.toml -o out -q --jobs 1").code == 0
+    (row,) = call("results out --json").data()["rows"]
+    assert (row["tokens"], row["cost"]) == (None, None)
+    assert "tokens" not in call("results out").out

@@ -111,9 +111,17 @@ def print_json(value: Any) -> None:
     print()
 
 
+_NEAR_ZERO: Final = 0.01
+
+
 def number(value: float) -> str:
-    """Return a number, which may be infinite, as text; whole numbers have no decimal point."""
-    return f"{value:z,.0f}" if not isfinite(value) or value == int(value) else f"{value:z,.3f}"
+    """Return a number, which may be infinite, as text.
+
+    Whole numbers have no decimal point, others three digits after it or, near zero, three digits that count.
+    """
+    if not isfinite(value) or value == int(value):
+        return f"{value:z,.0f}"
+    return f"{value:z,.3f}" if abs(value) >= _NEAR_ZERO else f"{value:.3g}"
 
 
 def label(name: str) -> str:
