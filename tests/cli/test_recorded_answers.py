@@ -214,14 +214,17 @@ def test_a_tournament_is_played_again(call: Any, here: Path, monkeypatch: pytest
         '[[agents]]\nname = "one"\nspec = "llm?template=ask.txt{0}"\n'
         '[[agents]]\nname = "two"\nspec = "llm{1}"\n[[tasks]]\ntask = "doors.py:Doors"\n'
     )
-    (here / "ask.txt").write_text("$observation $actions $form")
-    (here / "plan.toml").write_text(plan.format("", ""))
+    plans = here / "plans"  # which the names of files in it start from
+    plans.mkdir()
+    (here / "doors.py").rename(plans / "doors.py")
+    (plans / "ask.txt").write_text("$observation $actions $form")
+    (plans / "plan.toml").write_text(plan.format("", ""))
     with servers() as serve:
         running = serve(
             answers_with({"action": "B"}), answers_with({"action": "C"}), answers_with({"action": 0})
         )
         monkeypatch.setenv(URL, running.url)  # type: ignore[attr-defined]
-        ended = call("tournament plan.toml -o out -q --jobs 1")
+        ended = call("tournament plans/plan.toml -o out -q --jobs 1")
         assert ended.code == 0, ended.err
     monkeypatch.delenv(URL)
     for row in call("results out --json").data()["rows"]:
@@ -232,8 +235,8 @@ def test_a_tournament_is_played_again(call: Any, here: Path, monkeypatch: pytest
     code = json.loads((here / "out" / "code.json").read_text())
     assert code["agents"]["one"]["text"] == "llm?template=ask.txt"
     assert list(code["agents"]["one"]["files"]) == ["ask.txt"]
-    (here / "again.toml").write_text(plan.format("&answers=out", "?answers=out"))
-    ended = call("tournament again.toml -o again -q --jobs 1")
+    (plans / "again.toml").write_text(plan.format("&answers=../out", "?answers=../out"))
+    ended = call("tournament plans/again.toml -o again -q --jobs 1")
     assert ended.code == 0, ended.err
     journals = sorted(path.name for path in (here / "out" / "journals").iterdir())
     assert len(journals) == 2
