@@ -65,8 +65,8 @@ class TaskDescription:
         name: the task's id.
         instructions: the goal and the rules; empty if the task does not say.
         player: the agent's player, such as `white`; empty in a task for one.
-        actions: the names of numbered actions, from the first one on; empty for actions without numbers, and
-            for more than `MAX_NAMED_ACTIONS`.
+        actions: the names of numbered actions, from the first one on; empty for actions without numbers or
+            names, and for more than `MAX_NAMED_ACTIONS`.
     """
 
     name: str
@@ -90,7 +90,8 @@ def describe_task(task: TaskRole, seat: int, action: Mapping[str, Any]) -> TaskD
         return None
     player = task.players[seat] if seat < len(task.players) else None
     first, count = action.get("start", 0), action.get("n", 0)
-    named = range(first, first + count) if count <= MAX_NAMED_ACTIONS else ()
+    numbers = range(first, first + count) if count <= MAX_NAMED_ACTIONS else ()
+    names = tuple(_made(partial(task.describe_action, number, player)) or str(number) for number in numbers)
     who = ""
     if player is not None and len(task.players) > 1:
         who = _made(partial(task.describe_player, player)) or player
@@ -98,7 +99,7 @@ def describe_task(task: TaskRole, seat: int, action: Mapping[str, Any]) -> TaskD
         task.id,
         _made(lambda: task.instructions, MAX_INSTRUCTION_CHARS) or "",
         who,
-        tuple(_made(partial(task.describe_action, number, player)) or str(number) for number in named),
+        () if names == tuple(map(str, numbers)) else names,
     )
 
 

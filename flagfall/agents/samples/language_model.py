@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final
 import trio
 
 from flagfall.agents.samples.llm import conversation, endpoint, forms, prompt, settings
+from flagfall.agents.samples.llm.answers import RecordedAnswers, check_answers
 from flagfall.agents.samples.llm.turn import AskedTurn, Availability, digest_of
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.descriptions import describe_value
@@ -99,7 +100,7 @@ class LanguageModel:
         """Check that an instance can be made here; raises `UsageError` as that does."""
         cls()
         if cls.preset.answers is not None:
-            _answers().check_answers(Path(cls.preset.answers))
+            check_answers(Path(cls.preset.answers))
 
     async def start(self, briefing: Briefing) -> None:
         """Open the HTTP client, or the recorded answers."""
@@ -112,9 +113,9 @@ class LanguageModel:
         self._to_say: deque[int] = deque()
         self._record = Availability(self._options.on_failure)
         self._noted_system = ""
-        self._recorded = None
+        self._recorded: RecordedAnswers | None = None
         if self._options.answers is not None:
-            self._recorded = _answers().RecordedAnswers(Path(self._options.answers), briefing.seat)
+            self._recorded = RecordedAnswers(Path(self._options.answers), briefing.seat)
         if self._endpoint is not None:
             self._client = endpoint.ModelClient(self._endpoint, self._options)
 
@@ -231,12 +232,6 @@ class LanguageModel:
                 return
             await trio.sleep(wait)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
-
-
-def _answers() -> Any:
-    from flagfall.agents.samples.llm import answers  # noqa: PLC0415 - few agents read journals
-
-    return answers
 
 
 def _legal(observation: Any, space: Mapping[str, Any]) -> list[int] | None:

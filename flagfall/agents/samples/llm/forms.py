@@ -104,7 +104,7 @@ def _numbers(numbers: Sequence[int], names: Mapping[int, str]) -> _Values:
     if not numbers:
         raise UsageError("a language model has no legal action to choose from")
     by_name = {name: number for number, name in names.items()}
-    if len(by_name) != len(numbers) or all(name == str(number) for name, number in by_name.items()):
+    if len(by_name) != len(numbers):  # two actions of one name
         by_name = {}
 
     def read(value: Any) -> int:
