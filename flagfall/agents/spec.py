@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 import attrs
 
@@ -130,11 +129,14 @@ class AgentSpec:
         if not files:
             return self
         name, _, options = self.text.partition("?")
-        parts = [part.partition("=") for part in options.split("&")]
-        kept = (
-            f"{key}={quote(place(key, files[key])) if key in files else value}" for key, _, value in parts
-        )
-        return attrs.evolve(self, text=f"{name}?{'&'.join(kept)}")
+        parts = []
+        for part in options.split("&"):
+            option = part.partition("=")[0]
+            if option in files:
+                file = place(option, files[option]).replace("%", "%25").replace("&", "%26")
+                part = f"{option}={file}"  # noqa: PLW2901 - the same with another value
+            parts.append(part)
+        return attrs.evolve(self, text=f"{name}?{'&'.join(parts)}")
 
     def in_folder(self, folder: Path) -> AgentSpec:
         """Return the same spec with absolute paths, where it names files."""

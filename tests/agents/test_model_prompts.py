@@ -227,7 +227,10 @@ def test_the_page_explains_every_field():
 def test_files_of_a_text_follow_its_folder(tmp_path: Path):
     spec = AgentSpec.parse("llm?system=a%26template=b&template=my%20prompt.txt&memory=0")
     placed = spec.in_folder(tmp_path)
-    assert placed.text == f"llm?system=a%26template=b&template={tmp_path}/my%20prompt.txt&memory=0"
+    assert placed.text == f"llm?system=a%26template=b&template={tmp_path}/my prompt.txt&memory=0"
     assert code_of_spec(placed.text) == (f"{tmp_path}/my prompt.txt",)
+    assert (
+        AgentSpec.parse("llm?template=50%25%26.txt").in_folder(Path("/")).text == "llm?template=/50%25%26.txt"
+    )
     assert AgentSpec.parse("llm?memory=0").in_folder(tmp_path).text == "llm?memory=0"
     assert AgentSpec.parse("random").files == {}

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
+from math import floor, isfinite, log10
 from operator import methodcaller
 from textwrap import fill
 from typing import Any, Final
@@ -112,6 +112,7 @@ def print_json(value: Any) -> None:
 
 
 _NEAR_ZERO: Final = 0.01
+_MOST_PLACES: Final = 9
 
 
 def number(value: float) -> str:
@@ -121,7 +122,8 @@ def number(value: float) -> str:
     """
     if not isfinite(value) or value == int(value):
         return f"{value:z,.0f}"
-    return f"{value:z,.3f}" if abs(value) >= _NEAR_ZERO else f"{value:.3g}"
+    places = 3 if abs(value) >= _NEAR_ZERO else min(_MOST_PLACES, 2 - floor(log10(abs(value))))
+    return f"{value:z,.{places}f}"
 
 
 def label(name: str) -> str:
