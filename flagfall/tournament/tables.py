@@ -40,7 +40,7 @@ class Column:
         values: returns a value for each agent of `AgentTable.agents`, `None` where it has none. Raises
             `ImportError` where `needs` is not installed.
         form: of its values: `interval` is an `Interval`, `number` and `count` are plain numbers, `duration`
-            is in ns.
+            is in ns, `dollars` in US dollars.
         decimals: digits after the point of an interval.
         note: explanation for readers of pages.
         label: heading on pages; by default `heading` with a capital letter.
@@ -56,7 +56,7 @@ class Column:
     key: str
     heading: str
     values: Callable[[AgentTable], Sequence[Any] | Array]
-    form: Literal["interval", "number", "count", "duration"] = "count"
+    form: Literal["interval", "number", "count", "duration", "dollars"] = "count"
     decimals: int = 0
     note: str = ""
     label: str = attrs.field()
@@ -284,13 +284,13 @@ def drawn_column(scoring: str, rows: Sequence[AgentRow]) -> Column:
 
 
 def shown_columns(place: Literal["terminal", "pages"], drawn: str = "") -> list[Column]:
-    """Return the columns of a table: what may rank agents first, then counts and durations.
+    """Return the columns of a table: what may rank agents first, then counts, durations and costs.
 
     Args:
         drawn: key of the column that stands beside its drawing, before all others.
     """
     shown = [column for column in COLUMNS.values() if column.shown in {"everywhere", place}]
-    return sorted(shown, key=lambda column: (column.key != drawn, column.form in {"count", "duration"}))
+    return sorted(shown, key=lambda column: (column.key != drawn, column.form not in {"interval", "number"}))
 
 
 def add_column(column: Column) -> None:
@@ -466,8 +466,10 @@ _ROWS: Final = (
     Column(
         key="tokens",
         heading="tokens",
-        values=lambda table: table.noted_a_match("prompt_tokens", "answer_tokens"),
-        form="number",
+        values=lambda table: [
+            None if tokens is None else round(tokens)
+            for tokens in table.noted_a_match("prompt_tokens", "answer_tokens")
+        ],
         note="Tokens of prompts and answers of a language model, a match",
         spare=8,
     ),
@@ -475,7 +477,7 @@ _ROWS: Final = (
         key="cost",
         heading="cost",
         values=lambda table: table.noted_a_match("cost"),
-        form="number",
+        form="dollars",
         note="Cost of a language model in US dollars, a match",
         spare=9,
     ),

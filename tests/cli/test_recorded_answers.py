@@ -231,7 +231,7 @@ def test_a_tournament_is_played_again(call: Any, here: Path, monkeypatch: pytest
         assert (row["tokens"], row["cost"]) == (330, pytest.approx(0.006))
     shown = call("results out").out
     assert re.search(r"tokens +cost", shown)
-    assert re.search(r" one .* 330 +0\.00600\b", shown)
+    assert re.search(r" one .* 330 +\$0\.00600\b", shown)
     code = json.loads((here / "out" / "code.json").read_text())
     assert code["agents"]["one"]["text"] == "llm?template=ask.txt"
     assert list(code["agents"]["one"]["files"]) == ["ask.txt"]
