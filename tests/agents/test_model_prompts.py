@@ -118,6 +118,17 @@ async def test_a_byte_task_is_not_named(server: Any):
     assert "micro" not in json.dumps(running.asked)
 
 
+async def test_a_text_that_no_json_holds(server: Any):
+    class Odd(Corridor):
+        def describe_observation(self, observation: Any, player: Any = None) -> str:  # noqa: ARG002
+            return "door \ud800"
+
+    running = server(completes({"action": "AHEAD"}))
+    played = await play_here(Odd(1), model(running), control=PATIENT)
+    assert (played.actions(), played.disqualified) == ([6], [])
+    assert "door ?\n" in prompts(running)[1]
+
+
 # Forms of answers.
 
 

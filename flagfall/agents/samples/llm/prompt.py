@@ -92,7 +92,7 @@ def fill(lines: tuple[str, ...], values: Mapping[str, str]) -> str:
         names = line.get_identifiers()
         if not names or any(values[name] for name in names):
             kept.append(line.substitute(values))
-    return "\n".join(kept)
+    return "\n".join(kept).encode("utf-8", "replace").decode()  # a task may show what no JSON holds
 
 
 GAME_SYSTEM: Final = "You play a game, one turn at a time. Answer with one JSON object and nothing else."
