@@ -93,9 +93,19 @@ async def test_a_vgdl_game(server: Any):
     running = server(completes({"action": 0}))
     await play("vgdl:windfall#0", model(running), steps=2, time_control=PATIENT)
     system, question = prompts(running)
-    assert "\nGame: vgdl:windfall#0" in system
-    assert "Choose one of these actions: " in question
+    assert "\nGame: vgdl:windfall#0\nA game on a grid." in system
+    assert "\nChoose one of these actions: NIL, LEFT, RIGHT, UP, DOWN, USE\n" in question
+    assert "\nw   A   w\n" in question
     assert len(running.asked) == 2
+
+
+async def test_a_duel_names_its_legal_actions(server: Any):
+    running = server(completes({"action": "take 1 of heap 0"}))
+    await play("duel:heaps", [model(running), "random"], seed=0, steps=1, time_control=PATIENT)
+    system, question = prompts(running)
+    assert "\nYou are: player_0\nThere are three heaps" in system
+    assert re.search("^Choose one of these actions: take 1 of heap 0, ", question, re.MULTILINE)
+    assert "action_mask" not in question
 
 
 async def test_langroom_has_actions_made_of_numbers(server: Any):
