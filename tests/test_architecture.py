@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "kernel": BASE,
     "configfile": {"errors", "kernel.channels", "kernel"},
     "tasks": BASE | {"configfile"},
-    "agents": BASE,
+    "agents": BASE | {"recording"},
     "recording": BASE,
     "environments": {"errors", "events", "lazy_names", "kernel", "tasks"},
     "gvgai": BASE | {"tasks", "agents", "recording", "playing"},

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from flagfall.agents.process.limits import Limits
     from flagfall.agents.registry import HUMANS
     from flagfall.agents.samples.language_model import LanguageModel
-    from flagfall.agents.samples.llm.endpoint import ModelOptions
+    from flagfall.agents.samples.llm.settings import ModelOptions
     from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.agents.zmq.host import RemoteLearnerHost
     from flagfall.kernel.hosting import Briefing
@@ -42,7 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.agents.process.limits": "Limits",
         "flagfall.agents.registry": "HUMANS",
         "flagfall.agents.samples.language_model": "LanguageModel",
-        "flagfall.agents.samples.llm.endpoint": "ModelOptions",
+        "flagfall.agents.samples.llm.settings": "ModelOptions",
         "flagfall.agents.wire.admission": "JoinPolicy",
         "flagfall.agents.zmq.host": "RemoteLearnerHost",
         "flagfall.kernel.hosting": "Briefing",

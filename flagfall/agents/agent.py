@@ -95,11 +95,13 @@ class AdaptedAgent:
 
     Attributes:
         wants: the phases in which it wants to be asked, `act` among them.
+        texts: it reads observations as text, too (`flagfall.kernel.hosting.Briefing.text`).
         phases: answers to `init` and `result`, for the phases that it wants.
         run: plays the whole seat, for a full actor; else `None`.
     """
 
     wants: frozenset[str]
+    texts: bool
     answer: Answer
     answers_async: bool
     phases: dict[str, Answer]
@@ -153,6 +155,7 @@ def _played(agent: Any, timer: ElapsedTimer, answer: Answer, run: Any) -> Adapte
     named = (*getattr(agent, "wants", ()), *phases)
     return AdaptedAgent(
         wants=_ACTS.union(named) if named else _ACTS,
+        texts=getattr(agent, "texts", False) is True,
         answer=answer,
         answers_async=_is_async(getattr(agent, "act", None) or getattr(agent, "reply", None) or agent),
         phases=phases,

@@ -16,11 +16,20 @@ import attrs
 
 from flagfall.agents.admission import LOOPBACK
 from flagfall.errors import UsageError
+from flagfall.texts import parse_text
 
 _NETWORK: Final = {"tcp": "", "tls": ", secured", "ws": " by WebSocket", "wss": " by WebSocket, secured"}
 
 NETWORK: Final = frozenset(_NETWORK)
 """Schemes of agents that connect, and speak the agent protocol."""
+
+ANSWERS: Final = "answers"
+"""Option of a sample: the journal that it takes its answers from, or the results folder with the journals."""
+
+TEMPLATE: Final = "template"
+"""Option of a sample: the file with the template of its prompts."""
+
+_FILES: Final = frozenset({ANSWERS, TEMPLATE})
 
 LEARNER_PORT: Final = 5556
 """The default port of round 1, to which its example learners connect."""
@@ -103,8 +112,36 @@ class AgentSpec:
         """True for Python code that is named by its file."""
         return self.scheme == "python" and self.target.endswith(".py")
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The files and folders that the options of a sample name, by option."""
+        if self.scheme != "sample":
+            return {}
+        return {key: str(value) for key, value in parse_text(self.text)[1].items() if key in _FILES}
+
+    def with_files(self, place: Callable[[str, str], str]) -> AgentSpec:
+        """Return the same spec with other names of the files in its options.
+
+        Args:
+            place: returns the new name, given the option and the old one.
+        """
+        files = self.files
+        if not files:
+            return self
+        name, _, options = self.text.partition("?")
+        parts = []
+        for part in options.split("&"):
+            option = part.partition("=")[0]
+            if option in files:
+                file = place(option, files[option]).replace("%", "%25").replace("&", "%26")
+                part = f"{option}={file}"  # noqa: PLW2901 - the same with another value
+            parts.append(part)
+        return attrs.evolve(self, text=f"{name}?{'&'.join(parts)}")
+
     def in_folder(self, folder: Path) -> AgentSpec:
-        """Return the same spec with an absolute path, where it names a file."""
+        """Return the same spec with absolute paths, where it names files."""
+        if self.files:
+            return self.with_files(lambda _option, name: str((folder / name).absolute()))
         if not self.is_file:
             return self
         path = str((folder / self.target).absolute())

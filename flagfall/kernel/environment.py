@@ -39,7 +39,7 @@ from flagfall.kernel.script import (
     TaskTimeout,
     match_script,
 )
-from flagfall.kernel.spaces import spaces_of
+from flagfall.kernel.spaces import describe_task, spaces_of
 from flagfall.timing import TimeControl, Timekeeper
 
 
@@ -229,7 +229,7 @@ class Environment:
             self._show(task)
             if any(host.kind in {"process", "remote"} for host in self._setup.hosts):
                 with suppress(Exception):  # it comes again when they are sent, and is reported then
-                    spaces_of(task, 0)  # what describing them imports is no agent's time
+                    describe_task(task, 0, spaces_of(task, 0).action)  # what that imports is no agent's time
         for host in self._setup.hosts:
             if is_sharing(host):
                 await host.warm_up()

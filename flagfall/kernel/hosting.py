@@ -9,7 +9,7 @@ import attrs
 
 if TYPE_CHECKING:
     from flagfall.kernel.seat import HostSeat
-    from flagfall.kernel.spaces import Spaces
+    from flagfall.kernel.spaces import Spaces, TaskDescription
 
 
 HostKind: TypeAlias = Literal["task", "thread", "process", "remote"]
@@ -38,6 +38,12 @@ class Briefing:
 
     _note: Callable[[Any], None] = attrs.field(default=lambda _value: None, repr=False, eq=False)
 
+    _look_up_task: Callable[[], TaskDescription | None] = attrs.field(
+        default=lambda: None, repr=False, eq=False
+    )
+
+    _look_up_text: Callable[[], str] = attrs.field(default=lambda: "", repr=False, eq=False)
+
     def note(self, value: Any) -> None:
         """Attach a note to the turn that is answered next, for readers of the journal.
 
@@ -52,8 +58,24 @@ class Briefing:
 
     @property
     def spaces(self) -> Spaces | None:
-        """Spaces of the first task; `None` if the match does not know its tasks beforehand."""
+        """Spaces of the task that is played, or of the first one; `None` if no task is known yet."""
         return self._look_up_spaces()
+
+    @property
+    def task(self) -> TaskDescription | None:
+        """Name, rules and names of the actions of the task that is played, or of the first one.
+
+        `None` if no task is known yet, and in byte tasks: whoever plays them finds out what is wanted.
+        """
+        return self._look_up_task()
+
+    @property
+    def text(self) -> str:
+        """The observation of the turn that is played, as people read it: a board as a grid, words as words.
+
+        Empty between turns, and outside of the event loop for an agent without the attribute `texts = True`.
+        """
+        return self._look_up_text()
 
 
 class AgentHost(Protocol):

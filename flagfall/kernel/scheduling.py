@@ -335,6 +335,8 @@ class Seating:
             self._control_text,
             seat.look_up_spaces,
             seat.agent.note,
+            seat.look_up_task,
+            seat.look_up_text,
         )
 
 

@@ -23,7 +23,7 @@ import trio
 from flagfall.events import ON_TIME, Verdict
 from flagfall.kernel.channels.turn_channel import NoPublicConstructor, open_turn_channel
 from flagfall.kernel.outcomes import SeatStats
-from flagfall.kernel.spaces import spaces_of
+from flagfall.kernel.spaces import describe_observation, describe_task, spaces_of
 from flagfall.timing import NEVER_NS, ElapsedTimer
 from flagfall.timing.budget import verdict_of
 from flagfall.timing.turn_clock import ClockState, TurnClock
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from flagfall.kernel.notes import TurnNotes
     from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.roles import TaskRole
-    from flagfall.kernel.spaces import Spaces
+    from flagfall.kernel.spaces import Spaces, TaskDescription
     from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
     from flagfall.timing.control import Phase
 
@@ -219,6 +219,19 @@ class HostSeat:
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
         return None if self.task is None else spaces_of(self.task, self.number)
+
+    def look_up_task(self) -> TaskDescription | None:
+        """Return what the agent is told of the task; `None` if no task is known yet, or it is continuous."""
+        if self.task is None:
+            return None
+        return describe_task(self.task, self.number, spaces_of(self.task, self.number).action)
+
+    def look_up_text(self) -> str:
+        """Return the observation of the turn that the agent has taken, as text; empty if it has none."""
+        envelope = self._channel.taken
+        if self.task is None or envelope is None:
+            return ""
+        return describe_observation(self.task, self.number, envelope.observation)
 
     def is_closed(self) -> bool:
         """Return whether there will be no more turns for the agent."""

@@ -1,4 +1,4 @@
-"""Descriptions of observations and actions in plain values, which any language can read. Pure.
+"""Descriptions of tasks, observations and actions in plain values, which any language can read. Pure.
 
 | `type` | further fields | a value |
 |---|---|---|
@@ -17,9 +17,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+
+from flagfall.kernel.descriptions import describe_value
 
 if TYPE_CHECKING:
     from flagfall.kernel.roles import TaskRole
@@ -28,6 +31,15 @@ MAX_LISTED_BOUNDS: Final = 64
 """Boxes with more elements than this report a single bound; pictures have thousands of equal ones."""
 
 MAX_TEXT_CHARS: Final = 200
+
+MAX_INSTRUCTION_CHARS: Final = 16_000
+"""Longest instructions that agents get: the rules of chess in full are as long."""
+
+MAX_OBSERVATION_CHARS: Final = 16_000
+"""Longest text of an observation that agents get; `descriptions.MAX_ELEMENTS` numbers have as many."""
+
+MAX_NAMED_ACTIONS: Final = 256
+"""More actions have no names: nobody chooses from a longer list."""
 
 
 @attrs.frozen
@@ -43,6 +55,71 @@ class Spaces:
     observation: dict[str, Any]
     action: dict[str, Any]
     nil: Any = None
+
+
+@attrs.frozen
+class TaskDescription:
+    """What an agent is told of its task, in words.
+
+    Attributes:
+        name: the task's id.
+        instructions: the goal and the rules; empty if the task does not say.
+        player: the agent's player, such as `white`; empty in a task for one.
+        actions: the names of numbered actions, from the first one on; empty for actions without numbers or
+            names, and for more than `MAX_NAMED_ACTIONS`.
+    """
+
+    name: str
+    instructions: str = ""
+    player: str = ""
+    actions: tuple[str, ...] = ()
+
+
+def describe_task(task: TaskRole, seat: int, action: Mapping[str, Any]) -> TaskDescription | None:
+    """Return what the agent of a seat is told of its task.
+
+    A text that the task fails to make is replaced: no match ends for it.
+
+    Args:
+        action: the described action space.
+
+    Returns:
+        `None` for a continuous task: its agents are kept unaware of which task it is.
+    """
+    if task.continuous:
+        return None
+    player = task.players[seat] if seat < len(task.players) else None
+    first, count = action.get("start", 0), action.get("n", 0)
+    numbers = range(first, first + count) if count <= MAX_NAMED_ACTIONS else ()
+    names = tuple(_made(partial(task.describe_action, number, player)) or str(number) for number in numbers)
+    who = ""
+    if player is not None and len(task.players) > 1:
+        who = _made(partial(task.describe_player, player)) or player
+    return TaskDescription(
+        task.id,
+        _made(lambda: task.instructions, MAX_INSTRUCTION_CHARS) or "",
+        who,
+        () if names == tuple(map(str, numbers)) else names,
+    )
+
+
+def describe_observation(task: TaskRole, seat: int, observation: Any) -> str:
+    """Return an observation of a seat as text of bounded length, also if the task fails to make it.
+
+    Empty for a continuous task, such as a byte task: a byte says all.
+    """
+    if task.continuous:
+        return ""
+    player = task.players[seat] if seat < len(task.players) else None
+    own = _made(partial(task.describe_observation, observation, player), MAX_OBSERVATION_CHARS)
+    return describe_value(observation)[:MAX_OBSERVATION_CHARS] if own is None else own
+
+
+def _made(make: Callable[[], Any], most: int = MAX_TEXT_CHARS) -> str | None:
+    try:
+        return str(make())[:most]
+    except Exception:  # noqa: BLE001 - the task's own code
+        return None
 
 
 def legal_actions(task: TaskRole, seat: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flagfall.agents.process.isolation import code_of_command
-from flagfall.agents.spec import AgentSpec, split_command
+from flagfall.agents.spec import TEMPLATE, AgentSpec, split_command
 from flagfall.errors import HostFault, UsageError
 from flagfall.tasks.catalog import portable_id, task_files
 from flagfall.tasks.code_files import CARRIED, MAX_FILE_BYTES, code_files, named, portable_path
@@ -95,7 +95,9 @@ def _agent(text: str) -> tuple[str, Mapping[str, Path]]:
     if spec.form.is_command:
         paths = [path for path in code_of_command(split_command(spec.target)) if not _is_of_system(path)]
         return text, named(tuple(paths))
-    return text, {}
+    template = spec.files.get(TEMPLATE)
+    own = spec.with_files(lambda _option, name: portable_path(name))
+    return own.text, {} if template is None else named((template,))
 
 
 def _is_of_system(path: str) -> bool:

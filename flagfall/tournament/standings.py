@@ -97,7 +97,7 @@ class StoredResults:
             names = [agent.name for agent in plan.agents]
             keys = rank_key(names, rank_totals(plan, task_totals(plan, results)))
             points = {agent: (float(key[0]), None) for agent, key in keys.items()}
-        table = AgentTable(plan, results, points)
+        table = AgentTable(plan, results, points, self.noted)
         timeless = results.without_time_losses()
         rows = table.rows(keys)
         why = [one.remark() for one in self.disqualified if one.detail][:_MAX_REMARKS]

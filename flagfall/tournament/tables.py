@@ -16,6 +16,7 @@ import numpy as np
 
 from flagfall.errors import UsageError, suggest
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, Groups, ResultColumns
+from flagfall.tournament.database import NotedSum
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, Points, TournamentPlan
 from flagfall.tournament.records import TimeHistogram
 from flagfall.tournament.scoring import ranked
@@ -39,7 +40,7 @@ class Column:
         values: returns a value for each agent of `AgentTable.agents`, `None` where it has none. Raises
             `ImportError` where `needs` is not installed.
         form: of its values: `interval` is an `Interval`, `number` and `count` are plain numbers, `duration`
-            is in ns.
+            is in ns, `dollars` in US dollars.
         decimals: digits after the point of an interval.
         note: explanation for readers of pages.
         label: heading on pages; by default `heading` with a capital letter.
@@ -55,7 +56,7 @@ class Column:
     key: str
     heading: str
     values: Callable[[AgentTable], Sequence[Any] | Array]
-    form: Literal["interval", "number", "count", "duration"] = "count"
+    form: Literal["interval", "number", "count", "duration", "dollars"] = "count"
     decimals: int = 0
     note: str = ""
     label: str = attrs.field()
@@ -105,6 +106,7 @@ class AgentTable:
 
     Args:
         points: the points of the format or the scoring.
+        noted: sums of the numbers that agents noted on their turns.
 
     Attributes:
         agents: names of the agents; columns have their values in this order.
@@ -115,10 +117,12 @@ class AgentTable:
         plan: TournamentPlan,
         results: ResultColumns,
         points: Points = _NO_POINTS,
+        noted: Iterable[NotedSum] = (),
     ) -> None:
         self.plan = plan
         self.results = results
         self.points = points
+        self._noted = {(one.agent, one.name): one.total for one in noted}
         self.agents: tuple[str, ...] = results.agents
 
     @cached_property
@@ -173,6 +177,16 @@ class AgentTable:
             counter: a name in `flagfall.tournament.columns.SEAT_COUNTERS`.
         """
         return self.seats.sums(self.results.seat_counters[counter])
+
+    def noted_a_match(self, *names: str) -> Sequence[float | None]:
+        """Return for each agent what it noted under some names, a match; `None` if it noted none of them."""
+        matches = dict(zip(self.agents, self.seats.counts.tolist(), strict=True))
+        found = [
+            [self._noted[agent, one] for one in names if (agent, one) in self._noted] for agent in matches
+        ]
+        return [
+            sum(sums) / matches[agent] if sums else None for agent, sums in zip(matches, found, strict=True)
+        ]
 
     @cached_property
     def task_points(self) -> Sequence[Sequence[Array]]:
@@ -270,13 +284,13 @@ def drawn_column(scoring: str, rows: Sequence[AgentRow]) -> Column:
 
 
 def shown_columns(place: Literal["terminal", "pages"], drawn: str = "") -> list[Column]:
-    """Return the columns of a table: what may rank agents first, then counts and durations.
+    """Return the columns of a table: what may rank agents first, then counts, durations and costs.
 
     Args:
         drawn: key of the column that stands beside its drawing, before all others.
     """
     shown = [column for column in COLUMNS.values() if column.shown in {"everywhere", place}]
-    return sorted(shown, key=lambda column: (column.key != drawn, column.form in {"count", "duration"}))
+    return sorted(shown, key=lambda column: (column.key != drawn, column.form not in {"interval", "number"}))
 
 
 def add_column(column: Column) -> None:
@@ -449,6 +463,24 @@ _ROWS: Final = (
         shown="files",
     ),
     _counter("over_ns", "over", form="duration", shown="files"),
+    Column(
+        key="tokens",
+        heading="tokens",
+        values=lambda table: [
+            None if tokens is None else round(tokens)
+            for tokens in table.noted_a_match("prompt_tokens", "answer_tokens")
+        ],
+        note="Tokens of prompts and answers of a language model, a match",
+        spare=8,
+    ),
+    Column(
+        key="cost",
+        heading="cost",
+        values=lambda table: table.noted_a_match("cost"),
+        form="dollars",
+        note="Cost of a language model in US dollars, a match",
+        spare=9,
+    ),
 )
 
 COLUMNS: Final[dict[str, Column]] = {row.key: row for row in _ROWS}

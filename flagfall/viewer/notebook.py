@@ -153,6 +153,8 @@ def _cell(column: Column, value: Any) -> str:
         return ""
     if column.form == "duration":
         return _duration(value)
+    if column.form == "dollars":
+        return f"${value:.3g}"
     places = column.decimals
     if column.form != "interval":
         return _number(value)

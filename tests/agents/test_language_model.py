@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,15 +22,15 @@ from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.registry import load_agent
 from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.samples.llm.conversation import MAX_CHARS, Dialogue, Listener
-from flagfall.agents.samples.llm.endpoint import KEY, MODEL, URL, Endpoint, ModelOptions
+from flagfall.agents.samples.llm.settings import KEY, MODEL, URL, Endpoint
 from flagfall.errors import UsageError
 from flagfall.events import TurnPlayed
 from flagfall.kernel.notes import LEFT_OUT
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import play
 from tests.fakes import CountTask, Played, play_here
+from tests.model_server import SECRET, Answer, Server, calls, completes, model, status
 
-SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test
 CONTROL = "start=20s act=1s/10s"
 PATIENT = "start=20s act=20s/30s"
 
@@ -55,47 +54,6 @@ class Choice(CountTask):
 
     def _view(self) -> Any:
         return {"text": f"room {len(self.taken)}", "action_mask": np.array([0, 1, 0, 1, 0], np.int8)}
-
-
-Answer = Callable[["Server", Any], None]
-
-
-class Server(BaseHTTPRequestHandler):
-    """Answers as `answers` says, the last one again and again; keeps what it was asked."""
-
-    protocol_version = "HTTP/1.1"
-    answers: list[Answer]
-    asked: list[dict[str, Any]]
-    keys: list[str]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.asked.append({"path": self.path, **body})
-        self.keys.append(self.headers.get("Authorization", ""))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        try:
-            answer(self, body)
-        except OSError:  # the client has gone
-            self.close_connection = True
-
-    def give(self, status: int, body: bytes, **headers: str) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_arguments: Any) -> None:
-        pass
-
-
-def completes(content: Any) -> Answer:
-    text = content if isinstance(content, str) else json.dumps(content)
-    body = json.dumps(
-        {"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]}
-    )
-    return lambda server, _asked: server.give(200, body.encode())
 
 
 def slow(server: Server, _asked: Any) -> None:
@@ -133,40 +91,12 @@ def tired(server: Server, _asked: Any) -> None:
     server.give(429, f"slow down, {SECRET}".encode(), Retry_After="0")
 
 
-def status(code: int, body: bytes = b"no") -> Answer:
-    return lambda server, _asked: server.give(code, body)
-
-
 def refuses(server: Server, _asked: Any) -> None:
     server.give(401, f"the key {SECRET} is wrong".encode())
 
 
-@pytest.fixture
-def server() -> Iterator[Callable[..., type[Server]]]:
-    running: list[ThreadingHTTPServer] = []
-
-    def serve(*answers: Answer) -> type[Server]:
-        kind = type("Kind", (Server,), {"answers": list(answers), "asked": [], "keys": []})
-        running.append(ThreadingHTTPServer(("127.0.0.1", 0), kind))
-        threading.Thread(
-            target=running[-1].serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        ).start()
-        kind.url = f"http://127.0.0.1:{running[-1].server_port}/v1"  # type: ignore[attr-defined]
-        return kind
-
-    yield serve
-    for one in running:
-        one.shutdown()
-        one.server_close()
-
-
 def agent(server: Any, key: str = SECRET) -> LoopHost:
     return LoopHost(LanguageModel(server.url, "small", key), "model")
-
-
-def model(server: Any, **options: Any) -> LoopHost:
-    chosen = ModelOptions.parse(options)
-    return LoopHost(LanguageModel(server.url, "small", SECRET, chosen), "model")
 
 
 async def choose(server: Any, steps: int = 2, control: str = PATIENT) -> Played:
@@ -185,11 +115,12 @@ async def test_a_game_with_numbered_actions(server: Any):
     assert first["path"] == "/v1/chat/completions"
     assert first["model"] == "small"
     assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
-    assert second["messages"][1:2] == first["messages"][1:]
+    assert second["messages"][1]["content"] == re.sub("You have.*\n", "", first["messages"][1]["content"])
     assert second["messages"][2]["content"] == '{"action": 3}'
     prompt = second["messages"][3]["content"]
-    assert '{"text":"room 1"}' in prompt
-    assert "[1, 3]" in prompt
+    assert "text: room 1\n" in prompt
+    assert "Choose one of these actions: 1, 3\n" in prompt
+    assert re.search(r"^You have (19\.\d|20) s to answer\.$", prompt, re.MULTILINE)
     assert "Reward for your last action: 3" in prompt
 
 
@@ -354,7 +285,7 @@ async def test_the_conversation_is_bounded(server: Any):
     running = server(completes({"action": 3}))
     await play_here(Choice(6), model(running, memory=2), control=PATIENT)
     assert [len(asked["messages"]) for asked in running.asked] == [2, 4, 6, 6, 6, 6]
-    assert '{"text":"room 3"}' in running.asked[5]["messages"][1]["content"]
+    assert "text: room 3\n" in running.asked[5]["messages"][1]["content"]
     dialogue = Dialogue(1_000)
     for number in range(100):
         dialogue.add(f"{number} {'q' * 999}", "a")
@@ -369,15 +300,9 @@ async def test_options_are_in_the_request(server: Any):
     await play_here(Choice(1), model(running, **options), control=PATIENT)
     (asked,) = running.asked
     assert (asked["temperature"], asked["max_tokens"], asked["model"]) == (0.5, 50, "small")
-    assert asked["messages"][0] == {"role": "system", "content": "You are a pirate."}
+    assert asked["messages"][0] == {"role": "system", "content": "You are a pirate.\nGame: count"}
     await play_here(Choice(1), model(running, temperature="default"), control=PATIENT)
     assert "temperature" not in running.asked[1]
-
-
-def calls(arguments: str) -> Answer:
-    message = {"content": None, "tool_calls": [{"function": {"name": "answer", "arguments": arguments}}]}
-    body = json.dumps({"choices": [{"message": message}]}).encode()
-    return lambda server, _asked: server.give(200, body)
 
 
 async def test_forms_of_answers_that_an_endpoint_may_know(server: Any):
@@ -603,7 +528,7 @@ async def test_a_model_that_has_not_answered_yet_may_still_do_so(server: Any, mo
     seat = await play_two(limited)
     assert seat.detail.startswith("no answer in 2 of 2 turns (rate limited): HTTP status 429 ")
     assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 2)
-    monkeypatch.setattr("flagfall.agents.samples.llm.endpoint.MAX_FAILED_TURNS", 1)
+    monkeypatch.setattr("flagfall.agents.samples.llm.turn.MAX_FAILED_TURNS", 1)
     seat = await play_two(limited)
     assert seat.detail.startswith("no answer in 1 of 1 turn (rate limited)")
     assert (seat.lost_by, seat.stats.noted["turns_without_answer"]) == ("unavailable", 1)
@@ -720,7 +645,7 @@ async def test_the_text_of_the_agent_has_the_address(server: Any, monkeypatch: p
         played = await play_here(Choice(2), host_agent(spec, host), control=PATIENT)
         assert (played.actions(), played.disqualified) == ([3, 3], [])
     assert {asked["model"] for asked in running.asked} == {"tiny"}
-    assert {asked["messages"][0]["content"] for asked in running.asked} == {"Say a&b: now?"}
+    assert {asked["messages"][0]["content"] for asked in running.asked} == {"Say a&b: now?\nGame: count"}
 
 
 async def test_the_sample_gets_its_variables_in_a_process(server: Any, monkeypatch: pytest.MonkeyPatch):

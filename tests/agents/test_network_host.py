@@ -478,8 +478,13 @@ async def test_an_agent_may_come_back_while_it_has_time(port: int):
         lost = await first.hear()
         first.close()
         second = await Line.joined(port, TOKEN)
+        assert "task" not in lost
         assert (await second.start())["resumed"] is True
         again = await second.hear()
+        assert (again["task"]["name"], again["spaces"]["nil"]) == (
+            "count",
+            NIL,
+        )  # the kit relays no second hello
         assert (again["number"], again["observation"]) == (lost["number"], lost["observation"])
         assert again["limit_ns"] < lost["limit_ns"]
         await second.say(type="answer", number=again["number"], action=7)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flagfall import read_turns
-from flagfall.agents.samples.llm.endpoint import KEY, MODEL, URL
+from flagfall.agents.samples.llm.settings import KEY, MODEL, URL
 
 SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from flagfall.agents.samples.llm.endpoint import URL
+from flagfall.agents.samples.llm.settings import URL
 
 PAGE = Path(__file__).parents[2] / "docs" / "language-models.md"
 BLOCK = re.compile(r"<!-- tested by tests/cli/test_model_page.py -->\n```(\w+)\n(.*?)```", re.DOTALL)
@@ -44,14 +44,20 @@ def endpoint() -> Iterator[str]:
 def test_the_commands_of_the_page_work(
     call: Any, capfd: Any, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (_, commands), (_, program) = BLOCK.findall(PAGE.read_text())
-    exported, *played = (shlex.split(line) for line in commands.splitlines())
-    for name_and_value in exported[1:]:
-        monkeypatch.setenv(*name_and_value.split("=", 1))
-    monkeypatch.setenv(URL, endpoint)
-    for command, *words in played:
-        assert command == "flagfall"
-        ended = call("", *words)
-        assert ended.code == 0, ended.err
-    exec(compile(program, str(PAGE), "exec"), {"__name__": "block"})  # noqa: S102 - the page's own program
-    assert '{"say": "ok"}' in capfd.readouterr().out
+    blocks = BLOCK.findall(PAGE.read_text())
+    assert [kind for kind, _ in blocks] == ["sh", "python", "sh"]
+    for kind, text in blocks:
+        if kind == "python":
+            exec(compile(text, str(PAGE), "exec"), {"__name__": "block"})  # noqa: S102 - the page's own program
+            assert '{"say": "ok"}' in capfd.readouterr().out
+            monkeypatch.delenv(URL)  # what follows needs no model
+            continue
+        for command, *words in map(shlex.split, text.splitlines()):
+            if command == "export":
+                for name_and_value in words:
+                    monkeypatch.setenv(*name_and_value.split("=", 1))
+                monkeypatch.setenv(URL, endpoint)
+                continue
+            assert command == "flagfall"
+            ended = call("", *words)
+            assert ended.code == 0, ended.err

@@ -71,7 +71,16 @@ def test_tables_in_pipes_are_narrow(
 
 
 def test_no_number_is_minus_zero() -> None:
-    assert [number(value) for value in (-0.0, -0.0004, -1.5)] == ["0", "0.000", "-1.500"]
+    assert [number(value) for value in (-0.0, -4e-13, -1.5)] == ["0", "0.000000000", "-1.500"]
+
+
+def test_numbers_near_zero_have_digits_that_count() -> None:
+    assert [number(value) for value in (0.01, 0.006, -0.0004, 0.000063)] == [
+        "0.010",
+        "0.00600",
+        "-0.000400",
+        "0.0000630",
+    ]
 
 
 def contains(text: str, screen: str) -> bool:

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 import trio
 
-from flagfall.agents.samples.llm.conversation import InvalidAnswer, read_move, read_speech
 from flagfall.agents.samples.llm.endpoint import Failure, read_completion
+from flagfall.agents.samples.llm.forms import InvalidAnswer, action_form, read_speech
 from flagfall.agents.wire.messages import (
     Answer,
     Ask,
@@ -100,6 +100,18 @@ def now(coroutine: Any) -> Any:
 
 
 # What is more than one call.
+
+
+_MOVES = action_form(
+    {
+        "type": "dict",
+        "spaces": {
+            "move": {"type": "discrete", "start": 0, "n": 5},
+            "say": {"type": "multi_discrete", "shape": [2], "nvec": [3, 3]},
+        },
+    }
+)
+"""Numbers, a list and an object."""
 
 
 def _frames(data: bytes) -> None:
@@ -267,7 +279,9 @@ DECODERS: Mapping[str, Decoder] = {
     "zmtp": Decoder(_zmtp, (ZmtpError,), (_ZMTP + b"\0\x05hello", _ZMTP_2 + b"\1\1a\0\1b")),
     "language model": Decoder(read_completion, (Failure,), (b'{"choices":[{"message":{"content":"x"}}]}',)),
     "move of a language model": Decoder(
-        lambda data: read_move(data.decode("latin-1"), [1, 3]), (InvalidAnswer,), (b'{"action": 3}',)
+        lambda data: _MOVES.read(data.decode("latin-1")),
+        (InvalidAnswer,),
+        (b'{"action": {"move": 3, "say": [0, 2]}}',),
     ),
     "speech of a language model": Decoder(
         lambda data: read_speech(data.decode("latin-1")), (InvalidAnswer,), (b'{"say": "hello"}',)

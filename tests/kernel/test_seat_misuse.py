@@ -172,4 +172,4 @@ def test_no_attribute_of_what_an_agent_holds_leads_to_its_clock():
 
     play(CountTask(), Curious())
     kinds = {type(held).__name__ for held in seen.values() if type(held).__module__.startswith("flagfall")}
-    assert kinds == {"Briefing", "Spaces", "Seat", "ElapsedTimer", "Envelope"}
+    assert kinds == {"Briefing", "Spaces", "TaskDescription", "Seat", "ElapsedTimer", "Envelope"}

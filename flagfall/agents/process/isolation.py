@@ -39,7 +39,7 @@ _MODULE_FILES: Final = ("{}", "{}.py", "{}.js", "{}.so")
 
 
 def code_of_spec(spec: str) -> tuple[str, ...]:
-    """Return the file of an agent, or the folder of its package; nothing for an agent of flagfall's own.
+    """Return the file of an agent, or the folder of its package; of a sample, the files of its options.
 
     Args:
         spec: see `flagfall.agents.spec`. A module that is not found has no files; loading it fails later.
@@ -49,7 +49,7 @@ def code_of_spec(spec: str) -> tuple[str, ...]:
     """
     parsed = AgentSpec.parse(spec)
     if parsed.scheme != "python":
-        return ()
+        return tuple(str(Path(name).absolute()) for name in parsed.files.values())
     if parsed.is_file:
         return (str(Path(parsed.target).absolute()),)
     package = parsed.target.partition(".")[0]

@@ -8,25 +8,25 @@ Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an
     asked again, with the reason, while there is time.
 Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
 Rule 4: each turn for which the model was asked has a note with question, answer, tokens, latency and failures
-    (`flagfall.kernel.notes`).
+    (`flagfall.kernel.notes`), from which the match can be played again without the model
+    (`flagfall.agents.samples.llm.answers`).
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
-import attrs
-import msgspec
 import trio
 
-from flagfall.agents.samples.llm import conversation, endpoint
-from flagfall.errors import UsageError
+from flagfall.agents.samples.llm import conversation, endpoint, forms, prompt, settings
+from flagfall.agents.samples.llm.answers import RecordedAnswers, check_answers
+from flagfall.agents.samples.llm.turn import AskedTurn, Availability, digest_of
 from flagfall.kernel.channels.codecs import SILENCE
+from flagfall.kernel.descriptions import describe_value
 from flagfall.kernel.hosting import Briefing
-from flagfall.kernel.notes import MAX_NOTE_BYTES
-from flagfall.texts import counted
 from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S
 
 MAX_WAIT_NS: Final = 60 * S
@@ -44,14 +44,13 @@ MAX_PROMPT_CHARS: Final = 8_000
 
 _BYTES: Final = 256
 
-_SYSTEM: Final = "You play a game, one turn at a time. Answer with one JSON object and nothing else."
-
 
 class LanguageModel:
-    """A language model behind an HTTP endpoint (FLAGFALL_LLM_URL); plays byte tasks and numbered actions.
+    """A language model behind an HTTP endpoint (FLAGFALL_LLM_URL); plays byte tasks and games.
 
-    It needs the wall clock, and a time control of seconds. In a byte task it listens until the teacher
-    pauses, or for `ModelOptions.listen` bytes, and then sends the text of the model.
+    Actions of games are numbers, or made of numbers. It needs the wall clock, and a time control of seconds.
+    In a byte task it listens until the teacher pauses, or for `ModelOptions.listen` bytes, and then sends the
+    text of the model.
 
     Args:
         url: see `Endpoint`; by default from the options, then from the environment.
@@ -60,51 +59,65 @@ class LanguageModel:
         options: see `ModelOptions`.
 
     Raises:
-        UsageError: there is no address, or httpx is not installed.
+        UsageError: there is no address, httpx is not installed, or a file of the options cannot be used.
     """
 
-    environment: ClassVar[tuple[str, ...]] = endpoint.VARIABLES
+    environment: ClassVar[tuple[str, ...]] = settings.VARIABLES
     """Environment variables that it gets in a process too."""
 
-    preset: ClassVar[endpoint.ModelOptions] = endpoint.ModelOptions()
+    preset: ClassVar[settings.ModelOptions] = settings.ModelOptions()
     """Options of instances that are made without any."""
+
+    texts: ClassVar[bool] = True
+    """It reads observations as text."""
 
     def __init__(
         self,
         url: str | None = None,
         model: str | None = None,
         key: str | None = None,
-        options: endpoint.ModelOptions | None = None,
+        options: settings.ModelOptions | None = None,
     ) -> None:
-        endpoint.load_httpx()
         self._options = chosen = self.preset if options is None else options
-        url, model = chosen.url if url is None else url, chosen.model if model is None else model
-        self._endpoint = endpoint.Endpoint.from_env(url, model, key)
+        self._template = (
+            None if chosen.template is None else prompt.PromptTemplate.read(Path(chosen.template))
+        )
+        self._endpoint: settings.Endpoint | None = None
         self._client: endpoint.ModelClient | None = None
+        if chosen.answers is None:
+            endpoint.load_httpx()
+            url, model = chosen.url if url is None else url, chosen.model if model is None else model
+            self._endpoint = settings.Endpoint.from_env(url, model, key)
 
     @classmethod
     def with_options(cls, options: Mapping[str, Any]) -> type[LanguageModel]:
         """Return this class with other options for its instances; raises as `ModelOptions.parse` does."""
-        changed = {"preset": endpoint.ModelOptions.parse(options), "__doc__": cls.__doc__}
+        changed = {"preset": settings.ModelOptions.parse(options), "__doc__": cls.__doc__}
         return type(cls.__name__, (cls,), changed)
 
     @classmethod
     def check(cls) -> None:
         """Check that an instance can be made here; raises `UsageError` as that does."""
         cls()
+        if cls.preset.answers is not None:
+            check_answers(Path(cls.preset.answers))
 
     async def start(self, briefing: Briefing) -> None:
-        """Take the action space of the match, and open the HTTP client."""
+        """Open the HTTP client, or the recorded answers."""
+        self._briefing = briefing
         spaces = briefing.spaces
-        self._space = {} if spaces is None else spaces.action
-        self._nil = None if spaces is None else spaces.nil
-        self._silence = SILENCE if self._nil is None or type(self._nil) is not int else self._nil
-        self._note = briefing.note
+        nil = None if spaces is None else spaces.nil
+        self._silence = nil if type(nil) is int else SILENCE
         self._dialogue = conversation.Dialogue(self._options.memory)
         self._listener = conversation.Listener(self._silence, self._options.listen)
         self._to_say: deque[int] = deque()
-        self._client = endpoint.ModelClient(self._endpoint, self._options)
-        self._record = _Record(self._options.on_failure)
+        self._record = Availability(self._options.on_failure)
+        self._noted_system = ""
+        self._recorded: RecordedAnswers | None = None
+        if self._options.answers is not None:
+            self._recorded = RecordedAnswers(Path(self._options.answers), briefing.seat)
+        if self._endpoint is not None:
+            self._client = endpoint.ModelClient(self._endpoint, self._options)
 
     async def close(self) -> None:
         """Close the connections; raises `EndpointError` if the model has never answered."""
@@ -114,16 +127,22 @@ class LanguageModel:
 
     async def reply(self, observation: Any, reward: float, timer: ElapsedTimer) -> Any:
         """Return the action of the model, or NIL."""
-        if type(observation) is int and self._space.get("n", _BYTES) == _BYTES:
+        spaces, task = self._briefing.spaces, self._briefing.task
+        space = {} if spaces is None else spaces.action
+        if type(observation) is int and space.get("n", _BYTES) == _BYTES:
             return await self._converse(observation, reward, timer)
-        legal = _legal(observation, self._space)
-        form = conversation.action_form(legal)
-        question = (
-            f"You see: {_shown(observation)}\nReward for your last action: {reward:g}\n{_lateness(timer)}"
-            f"Choose one of these actions: {legal}\n{form.example}"
-        )
-        move = await self._ask(question, form, timer)
-        nil = legal[0] if self._nil is None else self._nil
+        names = () if task is None else task.actions
+        form = forms.action_form(space, _legal(observation, space), names)
+        values = {
+            "system": self._options.system or prompt.GAME_SYSTEM,
+            "task": "" if task is None else task.name,
+            "player": "" if task is None else task.player,
+            "rules": "" if task is None else task.instructions,
+            "observation": (self._briefing.text or describe_value(observation))[:MAX_PROMPT_CHARS],
+            "reward": f"{reward:g}",
+        }
+        move = await self._ask(self._template or prompt.GAME, values, form, timer)
+        nil = form.first if spaces is None or spaces.nil is None else spaces.nil
         return nil if move is None else move
 
     async def _converse(self, byte: int, reward: float, timer: ElapsedTimer) -> int:
@@ -132,48 +151,76 @@ class LanguageModel:
             self._to_say.clear()
         self._listener.hear(byte, reward)
         if not self._to_say and self._listener.is_due():
-            form = conversation.speech_form()
-            question = (
-                f"A teacher talks to you, character by character:\n{self._listener.take()}\n"
-                f"{_lateness(timer)}{form.example}"
-            )
-            self._to_say.extend((await self._ask(question, form, timer) or "").encode("latin-1"))
+            values = {
+                "system": self._options.system or prompt.SPEECH_SYSTEM,
+                **dict.fromkeys(("task", "player", "rules", "reward"), ""),
+                "observation": self._listener.take(),
+            }
+            said = await self._ask(self._template or prompt.SPEECH, values, forms.speech_form(), timer)
+            self._to_say.extend((said or "").encode("latin-1"))
         return self._to_say.popleft() if self._to_say else self._silence
 
-    async def _ask(self, question: str, form: conversation.AnswerForm, timer: ElapsedTimer) -> Any:
+    async def _ask(
+        self,
+        template: prompt.PromptTemplate,
+        values: Mapping[str, str],
+        form: forms.AnswerForm,
+        timer: ElapsedTimer,
+    ) -> Any:
         """Return the action in the model's answer; `None` where no valid one comes in time.
 
+        Args:
+            values: those of the template's fields that say what is played.
+
         Raises:
-            EndpointError: the endpoint failed, and the match is to end then.
+            EndpointError: the endpoint failed, and the match is to end then; or the prompt is not recorded.
         """
-        assert self._client is not None
+        late = "" if timer.late is None else "Your last answer came too late, or was illegal."
+        filled = {**values, "lateness": late, "actions": form.choices, "form": form.example, "time": ""}
+        system, remembered = prompt.fill(template.system, filled), prompt.fill(template.question, filled)
+        digest = digest_of(self._dialogue.messages(system, remembered))
+        if self._recorded is not None:
+            note, answer, action = self._recorded.take(digest, form)
+            self._briefing.note(note)
+            if answer:
+                self._dialogue.add(remembered, answer)
+            return action
         left_ns = timer.remaining_ns
-        left_ns = MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns
-        budget_ns = left_ns - min(left_ns // MARGIN_SHARE, MAX_MARGIN_NS)
-        asked = _Asked(question)
-        self._client.begin_turn()
-        with trio.move_on_after(max(0, budget_ns) / S):
-            await self._ask_until_answered(asked, form)
-        if self._client.in_flight:
-            asked.fail(endpoint.Failure("timed_out", "no answer within the time of the turn"))
-        self._note(asked.note(self._client.requests, self._client.seconds))
-        self._record.add(asked)
+        if left_ns < NEVER_NS:
+            filled["time"] = f"{left_ns / S:.3g} s"
+        asked = AskedTurn(prompt.fill(template.question, filled), digest)
+        if system != self._noted_system:
+            asked.system = self._noted_system = system
+        await self._ask_in_time(asked, system, form, MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns)
         if asked.is_answered:
-            self._dialogue.add(question, asked.answer)
+            self._dialogue.add(remembered, asked.completion.text)
         return asked.action
 
-    async def _ask_until_answered(self, asked: _Asked, form: conversation.AnswerForm) -> None:
+    async def _ask_in_time(self, asked: AskedTurn, system: str, form: forms.AnswerForm, left_ns: int) -> None:
+        """Ask the model until it has answered or the time is up, and note what came of it."""
         assert self._client is not None
-        system = self._options.system or _SYSTEM
+        assert self._endpoint is not None
+        budget_ns = left_ns - min(left_ns // MARGIN_SHARE, MAX_MARGIN_NS)
+        self._client.begin_turn()
+        with trio.move_on_after(max(0, budget_ns) / S):
+            await self._ask_until_answered(asked, system, form)
+        if self._client.in_flight:
+            asked.fail(endpoint.Failure("timed_out", "no answer within the time of the turn"))
+        self._briefing.note(asked.note(self._endpoint.model, self._client.requests, self._client.seconds))
+        self._record.add(asked)
+
+    async def _ask_until_answered(self, asked: AskedTurn, system: str, form: forms.AnswerForm) -> None:
+        assert self._client is not None
         pause = FIRST_PAUSE_SECONDS
         hint = ""
         while True:
             wait = pause
             try:
-                found = await self._client.ask(self._dialogue.messages(system, asked.question + hint), form)
-                asked.take(found.text, found.prompt_tokens, found.answer_tokens)
+                messages = self._dialogue.messages(system, asked.question + hint)
+                found = await self._client.ask(messages, form)
+                asked.take(found, self._options)
                 asked.succeed(form.read(found.text))
-            except conversation.InvalidAnswer as wrong:
+            except forms.InvalidAnswer as wrong:
                 hint = f"\nYour last answer could not be played: {wrong}"
                 asked.reject(str(wrong))
             except endpoint.Failure as failure:
@@ -187,139 +234,10 @@ class LanguageModel:
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
-@attrs.define(eq=False)
-class _Asked:
-    """The question of one turn, and what came of it.
-
-    Attributes:
-        action: the action in it; `None` if it is not valid.
-        is_answered: it is valid.
-        is_heard: the model has answered, in whatever form.
-        failure: the last failure of the endpoint; `None` once the model has answered.
-    """
-
-    question: str
-    answer: str = ""
-    action: Any = None
-    is_answered: bool = False
-    is_heard: bool = False
-    failure: endpoint.Failure | None = None
-    problem: str = ""
-    counts: Counter[str] = attrs.Factory(Counter)
-
-    def take(self, answer: str, prompt_tokens: int, answer_tokens: int) -> None:
-        """Take an answer of the model."""
-        self.answer = answer
-        self.is_heard = True
-        self.failure = None
-        self.counts["prompt_tokens"] += prompt_tokens
-        self.counts["answer_tokens"] += answer_tokens
-
-    def succeed(self, action: Any) -> None:
-        """Take the action of the last answer."""
-        self.action = action
-        self.is_answered = True
-        self.counts["answers"] += 1
-
-    def reject(self, problem: str) -> None:
-        """Count the last answer as invalid."""
-        self.problem = problem
-        self.counts["invalid_answers"] += 1
-
-    def fail(self, failure: endpoint.Failure) -> None:
-        """Count a failure of the endpoint."""
-        self.failure = failure
-        self.problem = failure.what
-        self.counts[failure.kind] += 1
-
-    def note(self, requests: int, seconds: float) -> dict[str, Any]:
-        """Return the note of the turn, with texts as long as there is room."""
-        if not self.is_answered:
-            self.counts["turns_without_answer"] += 1
-        counts = {name: count for name, count in self.counts.items() if count}
-        numbers = {"requests": requests, **counts, "seconds": round(seconds, 6)}
-        given = {"prompt": self.question, "answer": self.answer, "problem": self.problem}
-        whole = {name: text for name, text in given.items() if text}
-        room = MAX_NOTE_BYTES // 2
-        while True:
-            texts = {name: text.encode("utf-8", "replace").decode()[:room] for name, text in whole.items()}
-            note = {**texts, **numbers}
-            if len(msgspec.json.encode(note)) <= MAX_NOTE_BYTES:
-                return note
-            room //= 2
-
-
-@attrs.define(eq=False)
-class _Record:
-    """What came of the questions of a match, by which it may end for the agent.
-
-    Attributes:
-        on_failure: see `ModelOptions`.
-        heard: the model has answered, in whatever form.
-        turns: turns in which it was asked.
-        failed: those in which the endpoint failed.
-        last: the last failure of the endpoint.
-    """
-
-    on_failure: Literal["auto", "nil", "end"]
-    heard: bool = False
-    turns: int = 0
-    failed: int = 0
-    last: endpoint.Failure | None = None
-
-    def add(self, asked: _Asked) -> None:
-        """Add a turn; raises `EndpointError` if the match ends with it for the agent."""
-        self.heard = self.heard or asked.is_heard
-        self.turns += 1
-        if asked.failure is None:
-            return
-        self.failed += 1
-        self.last = asked.failure
-        is_dead = self.last.permanent or self.failed >= endpoint.MAX_FAILED_TURNS
-        if self.on_failure == "end" or (self.on_failure == "auto" and not self.heard and is_dead):
-            raise self._error(self.last)
-
-    def close(self) -> None:
-        """End the match; raises `EndpointError` if the model has never answered."""
-        if self.on_failure == "auto" and not self.heard and self.last is not None:
-            raise self._error(self.last)
-
-    def _error(self, last: endpoint.Failure) -> endpoint.EndpointError:
-        kind = last.kind.replace("_", " ")
-        turns = counted(self.turns, "turn")
-        return endpoint.EndpointError(f"no answer in {self.failed} of {turns} ({kind}): {last.what}")
-
-
-def _legal(observation: Any, space: dict[str, Any]) -> list[int]:
-    """Return the legal actions; raises `UsageError` if they are not numbered."""
+def _legal(observation: Any, space: Mapping[str, Any]) -> list[int] | None:
+    """Return the numbers that the `action_mask` of an observation allows; `None` without one."""
+    if not isinstance(observation, dict) or "action_mask" not in observation:
+        return None
     start = space.get("start", 0)
-    if isinstance(observation, dict) and "action_mask" in observation:
-        legal = [start + number for number, may in enumerate(observation["action_mask"]) if may]
-    else:
-        legal = list(range(start, start + space.get("n", 0)))
-    if not legal:
-        raise UsageError("a language model plays byte tasks, and games whose actions have numbers")
-    return legal
-
-
-def _shown(observation: Any) -> str:
-    """Return an observation as text of bounded length."""
-    if isinstance(observation, str):
-        return observation[:MAX_PROMPT_CHARS]
-    if isinstance(observation, dict):
-        observation = {key: value for key, value in observation.items() if key != "action_mask"}
-    try:
-        text = msgspec.json.encode(observation, enc_hook=_as_list).decode()
-    except (TypeError, ValueError):
-        text = str(observation)
-    return text[:MAX_PROMPT_CHARS]
-
-
-def _as_list(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError
-
-
-def _lateness(timer: ElapsedTimer) -> str:
-    return "" if timer.late is None else "Your last answer came too late, or was illegal.\n"
+    numbers = range(start, start + space.get("n", 0))
+    return [number for number, may in zip(numbers, observation["action_mask"], strict=False) if may]

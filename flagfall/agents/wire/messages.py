@@ -32,7 +32,7 @@ from flagfall.errors import AgentFault
 from flagfall.kernel.channels import arrays
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
-from flagfall.kernel.spaces import Spaces
+from flagfall.kernel.spaces import Spaces, TaskDescription
 from flagfall.timing.control import Phase
 
 WIRE_VERSION: Final = 1
@@ -58,6 +58,7 @@ class Hello(_Message, frozen=True):
         resumed: the match has begun; the agent was ready before, on a connection that was lost.
         agent: the text of the agent to load, for the agent's end of flagfall.
         match: over a network, an id of the match, for the `join` of an agent that comes back to it.
+        task: the first task in words; left out if it is not known yet, and for continuous tasks.
     """
 
     version: int
@@ -69,6 +70,7 @@ class Hello(_Message, frozen=True):
     resumed: bool = False
     agent: str | UnsetType = UNSET
     match: str | UnsetType = UNSET
+    task: TaskDescription | UnsetType | None = UNSET
 
 
 class Ask(_Message, frozen=True):
@@ -78,6 +80,8 @@ class Ask(_Message, frozen=True):
         limit_ns: the time left for the answer in nanoseconds; `None` for no limit.
         late: the notice of a turn that was late or illegal, sent once.
         spaces: observations and actions of the task, if they differ from those that were sent last.
+        task: the task in words, if that differs from what was sent last; `None` for continuous tasks.
+        text: the observation in words, for an agent that asked for `texts`.
     """
 
     number: int
@@ -87,6 +91,8 @@ class Ask(_Message, frozen=True):
     limit_ns: int | None
     late: LateNotice | UnsetType = UNSET
     spaces: Spaces | UnsetType = UNSET
+    task: TaskDescription | UnsetType | None = UNSET
+    text: str | UnsetType = UNSET
 
     @property
     def envelope(self) -> Envelope:
@@ -128,11 +134,13 @@ class Ready(_Message, frozen=True):
     Attributes:
         wants: the phases that it wants to be asked in; `act` always.
         encoding: the encoding of all messages that follow.
+        texts: each `ask` is to have its observation in words, too.
     """
 
     wants: Annotated[tuple[Phase, ...], Meta(max_length=8)] = ("act",)
     encoding: Encoding = "json"
     version: int = WIRE_VERSION
+    texts: bool = False
 
 
 class Failed(_Message, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 import trio
@@ -32,7 +32,7 @@ from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import HostSeat
-from flagfall.kernel.spaces import Spaces, spaces_of
+from flagfall.kernel.spaces import Spaces, TaskDescription, describe_observation, describe_task, spaces_of
 from flagfall.timing import NEVER_NS
 
 CLOSE_SECONDS: Final = 0.5
@@ -51,6 +51,11 @@ The seat lets it run after every eighth turn, too. It is shorter than what count
 
 _REASONS: Final = frozenset({"crashed", "not started", UNAVAILABLE})
 """The reasons that an agent may give for its own failure; any other becomes `crashed`."""
+
+
+_Facts: TypeAlias = tuple[Spaces | UnsetType, TaskDescription | UnsetType | None]
+
+_NOTHING_NEW: Final[_Facts] = (UNSET, UNSET)
 
 
 class MessageStream(Protocol):
@@ -204,8 +209,10 @@ class WireSession:
     is_up: bool = attrs.field(default=False, init=False)
     _taken: Envelope | None = attrs.field(default=None, init=False)
     _idle_ns: int = attrs.field(default=0, init=False)  # when the agent's last answer was read
+    _shown_task: TaskRole | None = attrs.field(default=None, init=False)
     _sent_spaces: Spaces | None = attrs.field(default=None, init=False)
-    _spaces_task: TaskRole | None = attrs.field(default=None, init=False)
+    _sent_task: TaskDescription | None = attrs.field(default=None, init=False)
+    _wants_texts: bool = attrs.field(default=False, init=False)
 
     async def start(self, channel: ProtocolChannel) -> None:
         """Send `hello`, and answer the seat's `start` when the agent is ready.
@@ -214,8 +221,8 @@ class WireSession:
             AgentFault: the agent could not be loaded, or sent another message.
         """
         seat, briefing = self._seat, self._briefing
-        self._sent_spaces = self._spaces_task = None
-        spaces = self._new_spaces()
+        self._forget_sent()
+        spaces, task = self._new_facts()
         hello = Hello(
             WIRE_VERSION,
             briefing.seat,
@@ -226,6 +233,7 @@ class WireSession:
             self.is_up,
             self._agent or UNSET,
             self._match or UNSET,
+            task,
         )
         await channel.send(hello)
         message = await channel.receive()
@@ -236,7 +244,10 @@ class WireSession:
             raise AgentFault("garbage", what)
         channel.choose(message.encoding)
         seat.agent.wants = frozenset({"act", *message.wants})
-        if not self.is_up:
+        self._wants_texts = message.texts
+        if self.is_up:
+            self._forget_sent()  # a client may keep this `hello` from an agent that has had one
+        else:
             self.is_up = True
             seat.agent.reply()
 
@@ -261,6 +272,10 @@ class WireSession:
                     envelope = self._taken = await turn()
                 except trio.EndOfChannel:
                     return
+            spaces, task = _NOTHING_NEW if seat.task is self._shown_task else self._new_facts()
+            text: str | UnsetType = UNSET
+            if self._wants_texts and seat.task is not None:
+                text = describe_observation(seat.task, seat.number, envelope.observation) or UNSET
             number, limit_ns, now_ns = envelope.number, clock.limit_ns, seat.now()
             message = Ask(
                 number,
@@ -269,7 +284,9 @@ class WireSession:
                 envelope.reward,
                 None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - seat.taken_ns)),
                 UNSET if envelope.late is None else envelope.late,
-                UNSET if seat.task is self._spaces_task else self._new_spaces(),
+                spaces,
+                task,
+                text,
             )
             if seat.taken_ns >= self._idle_ns:  # it waited for this turn, and gets it only now
                 clock.sent_ns = now_ns
@@ -312,16 +329,20 @@ class WireSession:
             if received % MAX_READ_AT_ONCE == 0:
                 await trio.sleep(FLOOD_PAUSE_SECONDS)
 
-    def _new_spaces(self) -> Spaces | UnsetType:
-        """Return the spaces of the running task, unless the agent has been sent the same."""
-        task = self._spaces_task = self._seat.task
+    def _forget_sent(self) -> None:
+        self._shown_task = self._sent_spaces = self._sent_task = None
+
+    def _new_facts(self) -> _Facts:
+        """Return spaces and description of the running task, each only if the agent has been sent another."""
+        task = self._shown_task = self._seat.task
         if task is None:
-            return UNSET
+            return _NOTHING_NEW
         spaces = _encodable(describe_spaces(task, self._seat.number))
-        if self._sent_spaces is not None and _encoded(spaces) == _encoded(self._sent_spaces):
-            return UNSET
-        self._sent_spaces = spaces
-        return spaces
+        has_spaces = self._sent_spaces is not None and _encoded(spaces) == _encoded(self._sent_spaces)
+        told = describe_task(task, self._seat.number, spaces.action)
+        facts = UNSET if has_spaces else spaces, UNSET if told == self._sent_task else told
+        self._sent_spaces, self._sent_task = spaces, told
+        return facts
 
 
 def describe_spaces(task: TaskRole, seat: int) -> Spaces:

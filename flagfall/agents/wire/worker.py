@@ -41,7 +41,7 @@ from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.safe_values import to_recordable
-from flagfall.kernel.spaces import has_arrays
+from flagfall.kernel.spaces import Spaces, TaskDescription, has_arrays
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
 
@@ -122,11 +122,19 @@ def serve(
 async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
     seat = _WireSeat(link)
     played = adapt(agent, seat.timer)
+    seat.learn(hello)
     briefing = Briefing(
-        hello.seat, hello.seats, hello.seed, hello.time_control, lambda: hello.spaces, seat.note
+        hello.seat,
+        hello.seats,
+        hello.seed,
+        hello.time_control,
+        lambda: seat.spaces,
+        seat.note,
+        lambda: seat.task,
+        lambda: seat.text,
     )
     await resolve(played.start(briefing))
-    link.send_ready(played.wants)
+    link.send_ready(played.wants, texts=played.texts)
     try:
         await play_seat(played, seat)
     except trio.EndOfChannel:
@@ -192,8 +200,8 @@ class _Link:
         else:
             self._write(encode(message, "json") + b"\n")
 
-    def send_ready(self, wants: Iterable[Any]) -> None:
-        self.send(Ready(tuple(sorted(wants)), "msgpack"))
+    def send_ready(self, wants: Iterable[Any], *, texts: bool) -> None:
+        self.send(Ready(tuple(sorted(wants)), "msgpack", texts=texts))
         self._framer.feed(self._lines.take_rest())
         self.ready = True
 
@@ -219,6 +227,16 @@ class _WireSeat:
         self._taken: Envelope | None = None
         self._answered = -NEVER_NS
         self._note: Any = UNSET
+        self.spaces: Spaces | None = None
+        self.task: TaskDescription | None = None
+        self.text = ""
+
+    def learn(self, message: Hello | Ask) -> None:
+        """Take what a message tells of the task."""
+        if message.spaces is not UNSET:
+            self.spaces = message.spaces
+        if message.task is not UNSET:
+            self.task = message.task
 
     def __aiter__(self) -> _WireSeat:
         return self
@@ -238,6 +256,8 @@ class _WireSeat:
             raise trio.EndOfChannel
         assert isinstance(message, Ask)
         limit_ns = NEVER_NS if message.limit_ns is None else message.limit_ns
+        self.learn(message)
+        self.text = "" if message.text is UNSET else message.text
         envelope = self._taken = message.envelope
         self._time = time.perf_counter_ns(), limit_ns, envelope.late
         if self._link.times is not None:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
+from math import floor, isfinite, log10
 from operator import methodcaller
 from textwrap import fill
 from typing import Any, Final
@@ -111,9 +111,19 @@ def print_json(value: Any) -> None:
     print()
 
 
+_NEAR_ZERO: Final = 0.01
+_MOST_PLACES: Final = 9
+
+
 def number(value: float) -> str:
-    """Return a number, which may be infinite, as text; whole numbers have no decimal point."""
-    return f"{value:z,.0f}" if not isfinite(value) or value == int(value) else f"{value:z,.3f}"
+    """Return a number, which may be infinite, as text.
+
+    Whole numbers have no decimal point, others three digits after it or, near zero, three digits that count.
+    """
+    if not isfinite(value) or value == int(value):
+        return f"{value:z,.0f}"
+    places = 3 if abs(value) >= _NEAR_ZERO else min(_MOST_PLACES, 2 - floor(log10(abs(value))))
+    return f"{value:z,.{places}f}"
 
 
 def label(name: str) -> str:

@@ -58,6 +58,7 @@ _TEXTS: Final[dict[str, Callable[[Any, int], str]]] = {
     "number": lambda value, _: number(value),
     "count": lambda value, _: number(value),
     "duration": lambda value, _: duration(value),
+    "dollars": lambda value, _: f"${number(value)}",
 }
 """Texts of values, by the form of their column."""
 

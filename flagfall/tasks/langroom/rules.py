@@ -131,8 +131,12 @@ _INSTRUCTIONS: Final = (
     'gives the answer: "it is ...". Then the objects get other colors, and another question follows.\n\n'
     "Your word is compared with the one that the room says next. The right time to answer is the step after "
     'the room has said "is": say the color before you have heard it. The reward of a step is {reward}.\n\n'
-    "An episode has {length} steps. The words are: {words}."
+    "An episode has {length} steps. Moves and words have numbers. Moves: {moves}. Words: {words}."
 )
+
+
+def _numbered(names: Sequence[str]) -> str:
+    return ", ".join(f"{number} {name}" for number, name in enumerate(names))
 
 
 def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
@@ -239,9 +243,13 @@ class LangRoomRules:
     @property
     def instructions(self) -> str:
         """The goal and the rules as text."""
-        words = ", ".join(WORDS[1:])
-        reward = _REWARD_TEXTS[self.task]
-        return _INSTRUCTIONS.format(view=self.view, reward=reward, length=self.length, words=words)
+        return _INSTRUCTIONS.format(
+            view=self.view,
+            reward=_REWARD_TEXTS[self.task],
+            length=self.length,
+            moves=_numbered(MOVES),
+            words=_numbered(("nothing", *WORDS[1:])),
+        )
 
     def rewards(self) -> list[list[float]]:
         """Return the rewards by the current word and the word said; unknown words share an entry."""

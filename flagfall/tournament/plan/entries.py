@@ -224,6 +224,7 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
         split_command(spec.target)
     elif spec.scheme == "sample":
         load_agent(spec)
+        return spec.in_folder(folder.resolve()).text
     elif spec.is_file:
         path = folder / spec.target
         check_file(path, "agent")

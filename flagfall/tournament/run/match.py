@@ -19,6 +19,7 @@ import trio
 from trio.lowlevel import current_statistics
 
 from flagfall.agents.hosts.registry import Player
+from flagfall.agents.spec import ANSWERS, AgentSpec
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.outcomes import MatchResult
@@ -26,7 +27,7 @@ from flagfall.playing import MatchRequest, play_request
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import VirtualClock
 from flagfall.tournament.folder import JOURNALS, RUNNING
-from flagfall.tournament.model import PlannedTask, TournamentPlan
+from flagfall.tournament.model import PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Answer, Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
@@ -128,7 +129,14 @@ def _is_unused(tasks: int) -> bool:
 def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequest:
     entry = plan.task(spec.task)
     players = [
-        Player(agent.spec, agent.host, agent.name, agent.isolation, think_ns=agent.think_ns, apart=True)
+        Player(
+            _agent_text(agent, spec.id),
+            agent.host,
+            agent.name,
+            agent.isolation,
+            think_ns=agent.think_ns,
+            apart=True,
+        )
         for agent in map(plan.agent, spec.entrants)
     ]
     return MatchRequest(
@@ -142,6 +150,18 @@ def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequ
         tick_ns=entry.tick_ns,
         **options,
     )
+
+
+def _agent_text(agent: PlannedAgent, match: str) -> str:
+    """Return the text of an agent for one match: recorded answers are those of the same match."""
+
+    def place(option: str, name: str) -> str:
+        if option != ANSWERS or not Path(name).is_dir():
+            return name
+        found = sorted(Path(name, JOURNALS).glob(f"{match}.jsonl*"))
+        return str(found[0] if found else Path(name, JOURNALS, f"{match}.jsonl"))
+
+    return AgentSpec.parse(agent.spec).with_files(place).text
 
 
 def _player_of(entry: PlannedTask) -> Callable[..., Awaitable[MatchResult]]:

@@ -96,4 +96,6 @@ def test_an_observation_is_described_by_what_is_in_view_alone():
     ("text", "reward"), [("langroom", "1 for the right color"), ("langroom:echo", "1 for the word")]
 )
 def test_the_rules_are_told_with_their_rewards(text, reward):
-    assert f"The reward of a step is {reward}" in make_task(text).instructions
+    told = make_task(text).instructions
+    assert f"The reward of a step is {reward}" in told
+    assert "Moves: 0 stay, 1 down, 2 up, 3 right, 4 left. Words: 0 nothing, 1 red, 2 green," in told

@@ -1,4 +1,4 @@
-"""Requests to an endpoint with OpenAI's chat completions, and the options of a language model.
+"""Requests to an endpoint with OpenAI's chat completions.
 
 The key is sent to the endpoint only: it is in no text, log, traceback or journal. Where an answer or an error
 of the endpoint repeats it, it is replaced.
@@ -6,166 +6,22 @@ of the endpoint repeats it, it is replaced.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.client import responses
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 import attrs
 import msgspec
 import trio
 
-from flagfall.agents.samples.llm.conversation import AnswerForm
-from flagfall.errors import UNAVAILABLE, AgentFault, FlagfallError, UsageError, suggest
+from flagfall.agents.samples.llm.forms import AnswerForm
+from flagfall.agents.samples.llm.settings import Endpoint, ModelOptions
+from flagfall.errors import UNAVAILABLE, AgentFault, FlagfallError, UsageError
 from flagfall.texts import one_line
 
 if TYPE_CHECKING:
     import httpx
-
-
-URL: Final = "FLAGFALL_LLM_URL"
-KEY: Final = "FLAGFALL_LLM_KEY"
-MODEL: Final = "FLAGFALL_LLM_MODEL"
-
-VARIABLES: Final = (URL, MODEL, KEY)
-"""The environment variables of the agent."""
-
-MAX_MEMORY: Final = 1_000
-MAX_LISTEN: Final = 10_000
-MAX_TOKENS: Final = 100_000
-MAX_TEMPERATURE: Final = 2.0
-"""Upper limit of OpenAI's API."""
-
-MAX_SYSTEM_CHARS: Final = 8_000
-"""Longest system prompt; it is sent with every request."""
-
-
-@attrs.frozen
-class Endpoint:
-    """Address of a model.
-
-    Attributes:
-        url: up to and with the version, such as `http://127.0.0.1:8000/v1`.
-        key: the bearer token, empty for none. Sent to this endpoint only.
-
-    Raises:
-        UsageError: there is no address, or the key has invalid characters.
-    """
-
-    url: str = attrs.field(repr=False)  # it may have a password in it
-    model: str = ""
-    key: str = attrs.field(default="", repr=False)
-
-    def __attrs_post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise UsageError(
-                f"a language model needs an address: set {URL}, such as http://127.0.0.1:8000/v1"
-            )
-        if not (self.key.isascii() and self.key.isprintable()) or " " in self.key:
-            raise UsageError(f"{KEY} has characters that no key has")
-
-    @classmethod
-    def from_env(cls, url: str | None, model: str | None, key: str | None) -> Endpoint:
-        """Return the endpoint of the arguments, or for `None` of the environment variables."""
-        env = os.environ
-        return cls(
-            (env.get(URL, "") if url is None else url).strip().rstrip("/"),
-            (env.get(MODEL, "") if model is None else model).strip(),
-            (env.get(KEY, "") if key is None else key).strip(),
-        )
-
-
-@attrs.frozen
-class ModelOptions:
-    """Options of the agent; in its text `llm?temperature=0.2&max_tokens=50`.
-
-    Attributes:
-        url: address of the endpoint, without a password; by default from the environment.
-        model: name of the model; by default from the environment.
-        temperature: 0 to 2; `default` leaves it to the endpoint.
-        max_tokens: most tokens of an answer.
-        system: system prompt; by default one that describes the form of answers.
-        memory: most exchanges of question and answer that are sent along; at most
-            `flagfall.agents.samples.llm.conversation.MAX_CHARS` characters.
-        format: the form of answers that is requested from the endpoint: `schema` (structured output by a
-            JSON Schema), `tools` (a call of a function), `json` (a JSON object), `text` (nothing is
-            requested), or `auto`: `schema`, and `text` if the endpoint refuses that.
-        on_failure: after a turn for which the endpoint gave no answer: `nil` plays on, with the NIL action;
-            `end` ends the match for this agent; `auto` plays on, but ends it where the model has never
-            answered: at a refusal, after `MAX_FAILED_TURNS`, and at the end of the match.
-        listen: in byte tasks: most bytes that are heard before the model is asked, pause or not.
-    """
-
-    url: str | None = None
-    model: str | None = None
-    temperature: float | Literal["default"] = 0
-    max_tokens: int = 200
-    system: str = ""
-    memory: int = 8
-    format: Literal["auto", "schema", "tools", "json", "text"] = "auto"
-    on_failure: Literal["auto", "nil", "end"] = "auto"
-    listen: int = 80
-
-    @classmethod
-    def parse(cls, options: Mapping[str, Any]) -> ModelOptions:
-        """Return the options of a text.
-
-        Raises:
-            UsageError: an option is unknown or has an invalid value.
-        """
-        known = [field.name for field in attrs.fields(cls)]
-        for name in options:
-            if name == "key":
-                raise UsageError(f"llm: a key is given by {KEY} only: texts of agents stand in records")
-            if name not in known:
-                raise UsageError(f"llm: unknown option {name!r}{suggest(name, known)}")
-        made = cls(**options)
-        for name, wanted in made._problems():
-            raise UsageError(f"llm: {name}={getattr(made, name)!r}: write {wanted}")
-        return made
-
-    def _problems(self) -> list[tuple[str, str]]:
-        """Return the names of invalid options, and what they may be."""
-        rules = {
-            "url": (_is_plain_url(self.url), "an address such as http://127.0.0.1:8000/v1, no password"),
-            "model": (isinstance(self.model, str | None), "the name of a model"),
-            "temperature": (
-                self.temperature == "default" or _is_number(self.temperature, 0, MAX_TEMPERATURE),
-                f"a number from 0 to {MAX_TEMPERATURE:g}, or default",
-            ),
-            "max_tokens": (_is_whole(self.max_tokens, 1, MAX_TOKENS), f"a number from 1 to {MAX_TOKENS}"),
-            "system": (
-                type(self.system) is str and len(self.system) <= MAX_SYSTEM_CHARS,
-                f"a text of at most {MAX_SYSTEM_CHARS} characters",
-            ),
-            "memory": (_is_whole(self.memory, 0, MAX_MEMORY), f"a number from 0 to {MAX_MEMORY}"),
-            "format": (
-                self.format in {"auto", "schema", "tools", "json", "text"},
-                "auto, schema, tools, json or text",
-            ),
-            "on_failure": (self.on_failure in {"auto", "nil", "end"}, "auto, nil or end"),
-            "listen": (_is_whole(self.listen, 1, MAX_LISTEN), f"a number from 1 to {MAX_LISTEN}"),
-        }
-        return [(name, wanted) for name, (fits, wanted) in rules.items() if not fits]
-
-
-def _is_plain_url(url: object) -> bool:
-    if not isinstance(url, str):
-        return url is None
-    try:
-        return url.startswith(("http://", "https://")) and "@" not in urlsplit(url).netloc
-    except ValueError:
-        return False
-
-
-def _is_whole(value: Any, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
-
-
-def _is_number(value: Any, least: float, most: float) -> bool:
-    return type(value) in {int, float} and least <= value <= most
 
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
@@ -183,11 +39,11 @@ MAX_ERROR_CHARS: Final = 300
 _TELLING: Final = 3
 """Characters of a key that tell nothing: many keys begin with the same."""
 
-MAX_FAILED_TURNS: Final = 10
-"""Turns without an answer after which a model that has never answered is taken to be unavailable."""
-
 MAX_COUNTED_TOKENS: Final = 10**9
 """Larger counts of tokens are not believed."""
+
+MAX_COST: Final = 10**6
+"""Larger costs of an answer, in US dollars, are not believed."""
 
 MAX_RETRY_DIGITS: Final = 5
 """Digits of a believable `Retry-After`: a day or so at most."""
@@ -242,15 +98,22 @@ class Completion:
 
     Attributes:
         text: the content of the message, or the arguments of its call.
+        reasoning: what the model thought before, if the endpoint shows it.
+        tool_calls: names and arguments of the functions that the model called.
         prompt_tokens: tokens of the request, as the endpoint counts; 0 if it does not.
+        cost: in US dollars, if the endpoint reports it.
     """
 
     text: str
+    reasoning: str = ""
+    tool_calls: Sequence[Mapping[str, str]] = ()
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    cost: float | None = None
 
 
 class _Function(msgspec.Struct):
+    name: str = ""
     arguments: str = ""
 
 
@@ -261,6 +124,8 @@ class _Call(msgspec.Struct):
 class _Message(msgspec.Struct):
     content: str | None = None
     tool_calls: list[_Call] | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
 
 
 class _Choice(msgspec.Struct):
@@ -284,12 +149,25 @@ def read_completion(body: bytes) -> Completion:
     text = message.tool_calls[0].function.arguments if message.tool_calls else message.content
     if text is None:
         raise Failure("broken_answers", "the message of the response has no content")
-    return Completion(text, _tokens(found.usage, "prompt_tokens"), _tokens(found.usage, "completion_tokens"))
+    thought = next((one for one in (message.reasoning_content, message.reasoning) if type(one) is str), "")
+    return Completion(
+        text,
+        thought,
+        [msgspec.to_builtins(call.function) for call in message.tool_calls or ()],
+        _tokens(found.usage, "prompt_tokens"),
+        _tokens(found.usage, "completion_tokens"),
+        _cost(found.usage),
+    )
 
 
 def _tokens(usage: Any, name: str) -> int:
     count = usage.get(name) if isinstance(usage, dict) else 0
     return count if type(count) is int and 0 <= count <= MAX_COUNTED_TOKENS else 0
+
+
+def _cost(usage: Any) -> float | None:
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    return float(cost) if isinstance(cost, int | float) and 0 <= cost <= MAX_COST else None
 
 
 class ModelClient:
@@ -357,7 +235,14 @@ class ModelClient:
             answer = read_completion(body)
         except Failure as failure:
             raise Failure(failure.kind, f"{failure.what}{self._said(body)}") from None
-        return attrs.evolve(answer, text=self._without_key(answer.text))
+        return attrs.evolve(
+            answer,
+            text=self._without_key(answer.text),
+            reasoning=self._without_key(answer.reasoning),
+            tool_calls=[
+                {name: self._without_key(text) for name, text in call.items()} for call in answer.tool_calls
+            ],
+        )
 
     def _requested(self, form: AnswerForm) -> dict[str, Any]:
         """Return the fields of a request that ask for a form of answers."""

@@ -105,6 +105,7 @@ export function columnText({ form, decimals }, value) {
   if (value === null || value === undefined) return "–";
   if (form === "interval") return intervalText(value, (one) => fixed(one, decimals), { ends: false });
   if (form === "duration") return value ? duration(value) : "–";
+  if (form === "dollars") return `$${number(value)}`;
   return form === "count" ? count(value) : number(value);
 }
 

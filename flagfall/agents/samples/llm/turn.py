@@ -1,0 +1,202 @@
+"""One turn for which a model is asked, with its note, and what the turns of a match mean for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final, Literal
+
+import attrs
+import msgspec
+
+from flagfall.agents.samples.llm.endpoint import Completion, EndpointError, Failure
+from flagfall.agents.samples.llm.settings import ModelOptions
+from flagfall.kernel.notes import MAX_NOTE_BYTES
+from flagfall.texts import counted
+
+MAX_FAILED_TURNS: Final = 10
+"""Turns without an answer after which a model that has never answered is taken to be unavailable."""
+
+MAX_MODEL_CHARS: Final = 200
+"""Longest name of a model in a note."""
+
+_DIGEST_DIGITS: Final = 32
+
+_WHOLE_CENTS: Final = 9
+"""Decimals of a cost in US dollars: a token costs some millionths."""
+
+
+def digest_of(messages: Sequence[Mapping[str, str]]) -> str:
+    """Return the digest of the messages of a turn, by which its answer is found again.
+
+    Args:
+        messages: without what differs between two matches of one seed: the time that is left, and hints on
+            invalid answers.
+    """
+    return sha256(msgspec.json.encode(messages)).hexdigest()[:_DIGEST_DIGITS]
+
+
+@attrs.define(eq=False)
+class AskedTurn:
+    """The question of one turn, and what came of it.
+
+    Attributes:
+        question: as it is sent, with the time that is left.
+        system: the system message, if no earlier note has it; else empty.
+        action: the action in the answer; `None` if it is not valid.
+        is_answered: it is valid.
+        is_heard: the model has answered, in whatever form.
+        failure: the last failure of the endpoint; `None` once the model has answered.
+        cost: in US dollars; `None` if it is not known.
+    """
+
+    question: str
+    digest: str
+    system: str = ""
+    completion: Completion = attrs.field(factory=lambda: Completion(""))
+    action: Any = None
+    is_answered: bool = False
+    is_heard: bool = False
+    failure: Failure | None = None
+    problem: str = ""
+    cost: float | None = None
+    counts: Counter[str] = attrs.Factory(Counter)
+
+    def take(self, completion: Completion, options: ModelOptions) -> None:
+        """Take an answer of the model."""
+        self.completion = completion
+        self.is_heard = True
+        self.failure = None
+        self.counts["prompt_tokens"] += completion.prompt_tokens
+        self.counts["answer_tokens"] += completion.answer_tokens
+        priced = options.cost(completion.prompt_tokens, completion.answer_tokens)
+        cost = completion.cost if priced is None else priced
+        if cost is not None:
+            self.cost = (self.cost or 0) + cost
+
+    def succeed(self, action: Any) -> None:
+        """Take the action of the last answer."""
+        self.action = action
+        self.is_answered = True
+        self.counts["answers"] += 1
+
+    def reject(self, problem: str) -> None:
+        """Count the last answer as invalid."""
+        self.problem = problem
+        self.counts["invalid_answers"] += 1
+
+    def fail(self, failure: Failure) -> None:
+        """Count a failure of the endpoint."""
+        self.failure = failure
+        self.problem = failure.what
+        self.counts[failure.kind] += 1
+
+    def note(self, model: str, requests: int, seconds: float) -> dict[str, Any]:
+        """Return the note of the turn: the answer in full if it fits, and as much else as there is room for.
+
+        Args:
+            model: its name; empty if that is not known.
+        """
+        if not self.is_answered:
+            self.counts["turns_without_answer"] += 1
+        counts = {"requests": requests, "retries": requests - 1, **self.counts}
+        known: dict[str, Any] = {"model": model[:MAX_MODEL_CHARS], "digest": self.digest}
+        known |= {name: count for name, count in counts.items() if count > 0}
+        if self.cost is not None:
+            known["cost"] = round(self.cost, _WHOLE_CENTS)
+        known["seconds"] = round(seconds, 6)
+        found = self.completion
+        known = {name: one for name, one in known.items() if one != ""}
+        texts = {"answer": found.text, "problem": self.problem}
+        more = {"prompt": self.question, "system": self.system, "reasoning": found.reasoning}
+        return _fitted(texts, more, found.tool_calls, known)
+
+
+_KEYS_BYTES: Final = 256
+"""Room for the names of the texts of a note."""
+
+
+def _fitted(
+    whole: Mapping[str, str], cut: Mapping[str, str], calls: Sequence[Any], known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a note of at most `MAX_NOTE_BYTES`.
+
+    Args:
+        whole: texts that are cut only where nothing else has room; `answer_is_cut` tells of the answer.
+        cut: texts of which each has half of the room that is left.
+        calls: calls of functions, left out where they have no room.
+    """
+    texts: dict[str, Any] = {}
+    room = MAX_NOTE_BYTES - len(msgspec.json.encode(known)) - _KEYS_BYTES
+    for name, text in whole.items():
+        texts[name] = _cut(text, room)
+        room -= _size(texts[name])
+    is_cut = texts["answer"] != _clean(whole["answer"])
+    if calls and _size(calls) <= room // 2:
+        texts["tool_calls"] = calls
+        room -= _size(calls)
+    for name, text in cut.items():
+        texts[name] = _cut(text, room // 2)
+        room -= _size(texts[name])
+    order = ("prompt", "system", "reasoning", "tool_calls", "answer", "problem")
+    note = {name: texts[name] for name in order if texts.get(name)}
+    return {**note, **({"answer_is_cut": True} if is_cut else {}), **known}
+
+
+def _clean(text: str) -> str:
+    """Return a text without lone surrogates, which no JSON holds."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _cut(text: str, room: int) -> str:
+    """Return the beginning of a text that takes at most so many bytes of JSON."""
+    text = _clean(text)[: max(0, room)]
+    while _size(text) > room and text:
+        text = text[: len(text) * 3 // 4]
+    return text
+
+
+def _size(value: Any) -> int:
+    return len(msgspec.json.encode(value))
+
+
+@attrs.define(eq=False)
+class Availability:
+    """What came of the questions of a match, by which it may end for the agent.
+
+    Attributes:
+        on_failure: see `ModelOptions`.
+        heard: the model has answered, in whatever form.
+        turns: turns in which it was asked.
+        failed: those in which the endpoint failed.
+        last: the last failure of the endpoint.
+    """
+
+    on_failure: Literal["auto", "nil", "end"]
+    heard: bool = False
+    turns: int = 0
+    failed: int = 0
+    last: Failure | None = None
+
+    def add(self, asked: AskedTurn) -> None:
+        """Add a turn; raises `EndpointError` if the match ends with it for the agent."""
+        self.heard = self.heard or asked.is_heard
+        self.turns += 1
+        if asked.failure is None:
+            return
+        self.failed += 1
+        self.last = asked.failure
+        is_dead = self.last.permanent or self.failed >= MAX_FAILED_TURNS
+        if self.on_failure == "end" or (self.on_failure == "auto" and not self.heard and is_dead):
+            raise self._error(self.last)
+
+    def close(self) -> None:
+        """End the match; raises `EndpointError` if the model has never answered."""
+        if self.on_failure == "auto" and not self.heard and self.last is not None:
+            raise self._error(self.last)
+
+    def _error(self, last: Failure) -> EndpointError:
+        kind = last.kind.replace("_", " ")
+        turns = counted(self.turns, "turn")
+        return EndpointError(f"no answer in {self.failed} of {turns} ({kind}): {last.what}")
