@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import zstandard
 
@@ -14,6 +17,7 @@ from flagfall import read_journal
 from flagfall.events import ON_TIME, StallSeen, TurnPlayed
 from flagfall.recording.journal.format import encode
 from flagfall.recording.journal.reader import JournalError, JournalTruncated
+from flagfall.viewer.replay import recorded_match
 from flagfall.viewer.replay.chunk import chunk_of
 from flagfall.viewer.replay.index import Index
 from flagfall.viewer.replay.recorded_match import RecordedMatch
@@ -172,6 +176,66 @@ def test_a_growing_journal_is_read_on_where_it_ended(tmp_path):
     fresh, chunks = read(path)
     assert summary_of(index, {}) == fresh
     assert [chunk_of(index, number) for number in range(len(chunks))] == chunks
+
+
+def test_a_compressed_journal_is_read_on_while_it_grows_and_where_it_is_moved(tmp_path):
+    """A tournament writes compressed journals, and moves each at its end."""
+    plain = sealed(map(encode, bytes_match(3000)))
+    running, ended = tmp_path / "a-1.jsonl.zst", tmp_path / "a.jsonl.zst"
+    writer = zstandard.ZstdCompressor().compressobj()
+    running.write_bytes(writer.compress(plain[:60_000]) + writer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+    match = RecordedMatch(running)
+    match.read_all()
+    index, seen = match._index, match.summary()["turns"]
+    assert 0 < seen < 3000
+    with running.open("ab") as file:
+        file.write(writer.compress(plain[60_000:]) + writer.flush())
+    running.replace(ended)
+    match.follow(ended)
+    match.refresh()
+    match.read_all()
+    assert match._index is index
+    summary, chunks = read(ended)
+    assert match.summary() | {"pictures": {}} == summary
+    assert [match.chunk(number) for number in range(len(chunks))] == chunks
+    match.close()
+
+
+def test_a_journal_that_was_removed_and_made_anew_is_read_anew(tmp_path):
+    """The new file may have the number of the old one, and be longer already."""
+    path = write(tmp_path / "a.jsonl", bytes_match(300), whole=False)
+    match = RecordedMatch(path)
+    match.read_all()
+    with path.open("r+b") as file:
+        header, *rest = bytes_match(700)
+        file.write(sealed(map(encode, [msgspec.structs.replace(header, begun="2026-03-01"), *rest])))
+    match.refresh()
+    match.read_all()
+    summary = match.summary()
+    assert (summary["turns"], summary["state"], summary["match"]["begun"]) == (700, "complete", "2026-03-01")
+    match.close()
+
+
+def test_pages_that_follow_a_match_share_its_index_and_each_chunk(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jsonl", bytes_match(3000), whole=False)
+    match = RecordedMatch(path)
+    match.read_all()
+    looks: list[None] = []
+    made: list[int] = []
+    monkeypatch.setattr(match, "refresh", lambda: looks.append(None))
+    monkeypatch.setattr(recorded_match, "LOOK_SECONDS", 3600.0)
+
+    def make(index: Index, number: int) -> Any:
+        made.append(number)
+        return chunk_of(index, number)
+
+    monkeypatch.setattr(recorded_match, "chunk_of", make)
+    with ThreadPoolExecutor(8) as pool:
+        summaries = set(pool.map(lambda _: match.summary_bytes(), range(64)))
+        chunks = set(pool.map(lambda _: match.chunk_bytes(2), range(64)))
+    assert (len(summaries), len(looks), len(chunks), made) == (1, 1, 1, [2])
+    assert json.loads(chunks.pop()) == match.chunk(2)
+    match.close()
 
 
 def test_a_match_that_is_replaced_or_compressed_is_read_anew(tmp_path):

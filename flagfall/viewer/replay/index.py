@@ -89,6 +89,7 @@ class Index:
         self._looked = self._look()
         self._reading: Iterator[None] | None = None
         line = self._first_line()
+        self._first_hash = sha256(line).digest()
         self.schema: int = check_schema(path, line)
         try:
             (header,) = decode_events(line, self.schema)
@@ -138,7 +139,8 @@ class Index:
     def refresh(self) -> bool:
         """Look at the file again: return false if it was replaced, so that a new index is needed.
 
-        If the file has grown, `advance` continues behind what was read; if it is gone, `JournalError`.
+        If the file has grown, `advance` continues behind what was read; if it is gone, `JournalError`. A file
+        that was removed and made anew may have the same number, so its first line is compared, too.
         """
         if self._reading is not None:
             return True
@@ -146,7 +148,9 @@ class Index:
         if self._looked == before:
             return True
         is_replaced = self._looked[:2] != before[:2] or self._looked[2] < before[2]
-        if is_replaced or self._sealed_to_end or self._problem or is_compressed(self.path):
+        if is_replaced or self._sealed_to_end or self._problem:
+            return False
+        if sha256(self._first_line()).digest() != self._first_hash:
             return False
         self._reading = self._read()
         return True
@@ -258,11 +262,15 @@ class Index:
             return "growing", "the match is being played"
         return "truncated", "it ends without its last seal: its writer was killed, or has paused"
 
+    def chunk_end(self, number: int) -> int:
+        """Return where one of `tally.chunks` ends at present in the text of the journal, in bytes."""
+        chunks = self.tally.chunks
+        return chunks[number + 1].offset if number + 1 < len(chunks) else self.offset
+
     def chunk_lines(self, number: int) -> Iterator[bytes]:
         """Yield the lines of one of `tally.chunks`, without seals."""
-        chunks = self.tally.chunks
-        end = chunks[number + 1].offset if number + 1 < len(chunks) else self.offset
-        offset = chunks[number].offset
+        end = self.chunk_end(number)
+        offset = self.tally.chunks[number].offset
         with open_lines(self.path, MAX_LINE_BYTES, offset) as lines:
             for line in lines:
                 offset += len(line)
