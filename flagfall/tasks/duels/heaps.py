@@ -53,7 +53,8 @@ class Heaps(Task):
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:
         """Return the names of the actions, by number."""
-        return tuple(f"{count} of heap {heap}" for heap in range(N_HEAPS) for count in range(1, LARGEST + 1))
+        heaps, counts = range(N_HEAPS), range(1, LARGEST + 1)
+        return tuple(f"take {count} of heap {heap}" for heap in heaps for count in counts)
 
     def is_legal(self, action: Any) -> bool:
         """Return whether an action takes as many counters as the heap has, at most."""

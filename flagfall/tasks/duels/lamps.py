@@ -31,6 +31,7 @@ _FREE: Final = [cell for cell in _CELLS if cell not in PILLARS]
 
 _CELL_PIXELS: Final = 24
 _GROUND, _PILLAR, _LAMP = (244, 241, 232), (120, 113, 100), (245, 183, 49)
+_COLOURS: Final = ("blue", "red")
 _PLAYERS: Final = ((37, 99, 168), (178, 58, 72))
 
 
@@ -63,6 +64,10 @@ class Lamps(Task):
     def class_action_names(cls) -> tuple[str, ...]:
         """Return the names of the actions, by number."""
         return ("NOOP", "UP", "RIGHT", "DOWN", "LEFT")
+
+    def describe_player(self, player: str) -> str:
+        """Return the colour in which a player is drawn."""
+        return _COLOURS[self.players.index(player)]
 
     def _reset(self, seed: int) -> Any:
         self._random = Random(seed)

@@ -35,6 +35,8 @@ from flagfall.tasks.langroom.rules import (
     draw_colors,
     draw_script,
     place_of,
+    read_action,
+    word_at,
 )
 from flagfall.tasks.task import Task, are_pictures_wanted
 
@@ -269,6 +271,12 @@ class LangRoom(Task):
         if mode == "ansi":
             return room_as_text(room.player, room.colors, room.word)
         return super().render(mode, *args, **kwargs)
+
+    def describe_action(self, action: Any, player: str | None = None) -> str:  # noqa: ARG002 - it has only one
+        """Return a step in words, such as `move up, say red`."""
+        move, word = read_action(action)
+        said = f"say {word_at(word)}" if word else "say nothing"
+        return f"{'move ' if move else ''}{MOVES[move]}, {said}"
 
     def _observation(self) -> dict[str, Any]:
         room = self._room
