@@ -240,8 +240,8 @@ class Index:
         if self.tally.numbers is None:
             (first, *_) = decode_events(line, self.schema)
             if isinstance(first, TurnPlayed):
-                numbers = type(first.observation) is int and type(first.action) in {int, NoneType}
-                self.tally.numbers = numbers
+                is_number = type(first.observation) is int and type(first.action) in {int, NoneType}
+                self.tally.numbers = is_number and len(self.header.agents) == 1
 
     def _break(self, problem: str) -> None:
         """Read no further than the line before this one."""
@@ -262,15 +262,11 @@ class Index:
             return "growing", "the match is being played"
         return "truncated", "it ends without its last seal: its writer was killed, or has paused"
 
-    def chunk_end(self, number: int) -> int:
-        """Return where one of `tally.chunks` ends at present in the text of the journal, in bytes."""
-        chunks = self.tally.chunks
-        return chunks[number + 1].offset if number + 1 < len(chunks) else self.offset
-
     def chunk_lines(self, number: int) -> Iterator[bytes]:
         """Yield the lines of one of `tally.chunks`, without seals."""
-        end = self.chunk_end(number)
-        offset = self.tally.chunks[number].offset
+        chunks = self.tally.chunks
+        end = chunks[number + 1].offset if number + 1 < len(chunks) else self.offset
+        offset = chunks[number].offset
         with open_lines(self.path, MAX_LINE_BYTES, offset) as lines:
             for line in lines:
                 offset += len(line)
