@@ -18,8 +18,7 @@ const MAX_QUEUED = 4000;
  * Make the line to type in for a byte task. It asks for a line when the teacher has sent a dot or two spaces;
  * until then, and while text is queued, the steps go on by themselves.
  * @param {{tick: ?number, player: function(): Object}} options length of a tick in milliseconds; the answers
- * @returns {{element: HTMLElement, bindings: Array, choose: function(Object): ?Object, turn: function(Object): void,
- *   close: function(): void, canPace: boolean}}
+ * @returns {Object} as `actionButtons`
  */
 export function typedBytes({ tick, player }) {
   let queue = [];
@@ -69,6 +68,7 @@ export function typedBytes({ tick, player }) {
   return {
     element,
     bindings: [],
+    press: () => {},
     canPace: false,
     setPace: () => {},
     turn: ({ heard: byte, reward, phase }) => {
@@ -117,6 +117,7 @@ export function typedJson({ player }) {
   return {
     element: el("div", { class: "controls typing" }, form, wrong),
     bindings: [],
+    press: (action) => player().answer(action),
     canPace: false,
     setPace: () => {},
     turn: () => {},
