@@ -346,6 +346,8 @@ def test_a_piece_is_clicked_and_then_where_it_goes(play, page, tmp_path: Path, s
     look(page, screenshot, "board-start")
     page.click("#begin")
     next_turn(page, 0)
+    assert not page.get_by_text("Move the stone").is_visible()
+    page.click("details.goal summary")
     assert "Move the stone" in page.inner_text("details.goal")
     area(page, 3).hover()
     assert page.inner_text(".pointed") == "not allowed now"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -162,7 +161,7 @@ class PlaySession:
         self._folder = folder
         self._over: dict[str, Any] | None = None
         self._first_task = self._look_up_task()
-        self._asked_at = 0.0
+        self._is_asked = False
         self.desk.greeting = self._greeting
 
     def about(self) -> dict[str, Any]:
@@ -216,11 +215,11 @@ class PlaySession:
         await self.desk.push(_text({"type": "closed"}))
 
     async def _wait_until_left(self, then: trio.CancelScope) -> None:
-        self._asked_at = time.monotonic()
-        while self.desk.seen.is_set() and time.monotonic() - self._asked_at < LEFT_SECONDS:
+        last_seen = trio.current_time()
+        while self.desk.seen.is_set() and trio.current_time() - last_seen < LEFT_SECONDS:
             await trio.sleep(LOOK_SECONDS)
-            if self.desk.page is not None:
-                self._asked_at = time.monotonic()
+            if self.desk.page is not None or self._is_asked:
+                last_seen, self._is_asked = trio.current_time(), False
         then.cancel()
 
     def find_journal(self, _name: str) -> Path:
@@ -231,7 +230,7 @@ class PlaySession:
         """
         if self.journal is None or self._over is None:
             raise UsageError("the replay can be seen when the match is over")
-        self._asked_at = time.monotonic()
+        self._is_asked = True
         return self.journal
 
     async def _play(self, stop: trio.Event) -> None:

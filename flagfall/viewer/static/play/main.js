@@ -27,7 +27,7 @@ const tick = about.tick_ms;
 const clock = turnClock(about);
 const board = clickedBoard({ press: (action) => inputs.press(action), agents: about.agents });
 const world = worldView(board);
-const goal = el("details", { class: "panel goal", open: true }, el("summary", {}, "Goal"));
+const goal = el("details", { class: "panel goal" }, el("summary", {}, "Goal"));
 const score = scorePanel();
 const notice = el("div", { class: "notice", role: "status", hidden: true });
 const banner = el("p", { class: "banner", role: "status", hidden: true });
@@ -60,7 +60,8 @@ function useTask(facts) {
   const { controls } = facts;
   showPlayers(facts.players);
   goal.hidden = !facts.goal;
-  fill(goal, goal.firstElementChild, visible(facts.goal, MAX_GOAL, { lines: true }));
+  goal.open = facts.goal.length <= MAX_GOAL / 2;
+  fill(goal, goal.firstElementChild, visible(facts.goal, MAX_GOAL * 4, { lines: true }));
   board.use(facts);
   inputs?.close();
   keys?.close();

@@ -18,18 +18,12 @@ function resultWord({ result, ended }) {
   return ended === "cut" ? "cut short" : "over";
 }
 
-/** Actions that are listed before the match. */
-const MAX_LISTED = 40;
-
 /** What is clicked or pressed in a task. */
 function waysToPlay({ controls, board }) {
-  const isLong = controls.kind !== "bytes" && board && (controls.kind === "json" || controls.groups[0].buttons.length > MAX_LISTED);
-  const pieces = board?.actions.some(([, areas]) => areas.length > 1);
-  return [
-    board ? el("p", {}, pieces ? "Click a piece, and then where it goes." : "Click the picture where you play.",
-      " Every action has a button, too.") : null,
-    isLong ? null : keyList(controls),
-  ];
+  if (!board) return keyList(controls);
+  const hasPieces = board.actions.some(([, areas]) => areas.length > 1);
+  return el("p", {}, hasPieces ? "Click a piece, and then where it goes." : "Click the picture where you play.",
+    " Every action has a button, too.");
 }
 
 /** The keys of a task, as a list. */
