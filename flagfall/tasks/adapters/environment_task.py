@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import isfinite, nan
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.arrays import json_encoder
 from flagfall.kernel.descriptions import name_of
 from flagfall.kernel.roles import Area
+from flagfall.tasks.adapters.docstrings import instructions_from
 from flagfall.tasks.adapters.known_environments import known_environment
 from flagfall.tasks.task import ENVIRONMENT_MODES, Task, are_pictures_wanted, best_mode
 
@@ -101,6 +103,11 @@ class EnvironmentTask(Task):
         if made_with is None or ENVIRONMENT_MODES.get(mode, mode) != made_with:
             return super().render(mode, *args, **kwargs)
         return self.env.render()
+
+    @cached_property
+    def instructions(self) -> str:  # type: ignore[override]  # made for those who ask
+        """The documentation of the environment on its goal, actions, rewards and observations."""
+        return instructions_from(self.env)
 
     def describe_action(self, action: Any, player: str | None = None) -> str:
         """Return the name of an action, as the environment or its documentation has it; else its value."""

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from flagfall.kernel.descriptions import describe_board
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 
@@ -48,6 +49,13 @@ class Lamps(Task):
 
     id = "duel:lamps"
     players: Sequence[str] = ("player_0", "player_1")
+    instructions = (
+        f"You and your opponent move on a grid of {SIZE} x {SIZE} cells at the same time, one cell up, "
+        "right, down or left, or not at all. Who enters a cell with a lamp collects it: one point. There "
+        f"are always {N_LAMPS} lamps; a new one appears on a free cell, drawn at random. Nobody can enter a "
+        "pillar or leave the grid. Where both of you would enter the same cell, or change places, neither "
+        f"moves. The game lasts {STEPS} steps; who has more points wins."
+    )
     render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
     nil_action = 0
     action_space: spaces.Discrete[Any] = spaces.Discrete(len(MOVES))
@@ -68,6 +76,15 @@ class Lamps(Task):
     def describe_player(self, player: str) -> str:
         """Return the colour in which a player is drawn."""
         return _COLOURS[self.players.index(player)]
+
+    def describe_observation(self, observation: Any, player: str | None = None) -> str:
+        """Return the grid, with a letter for the colour of each player."""
+        if not self.observation_space.contains(observation):
+            return super().describe_observation(observation, player)
+        seat = 0 if player is None else self.players.index(player)
+        own, other = _COLOURS[seat], _COLOURS[1 - seat]
+        board = describe_board(observation.tolist(), f"{own[0]}{other[0]}*#".upper())
+        return f"{board}\n({own[0].upper()}: you, {other[0].upper()}: the opponent, *: lamp, #: pillar)"
 
     def _reset(self, seed: int) -> Any:
         self._random = Random(seed)
