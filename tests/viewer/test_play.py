@@ -292,13 +292,14 @@ async def test_a_page_that_floods_is_held_up_and_its_controls_are_heard():
 # After the match.
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_the_program_stays_until_the_pages_are_left(tmp_path: Path):
+async def test_the_program_stays_until_the_pages_are_left(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+):
     request = MatchRequest(tasks=("micro1",), agents=(), steps=1)
     session = PlaySession(request, 0, "me", "micro1", tmp_path / "out")
     said: list[str] = []
     await session.stay(trio.Event(), said.append)
-    assert (trio.current_time(), said) == (0, [])  # no page has shown the end
+    assert (autojump_clock.current_time(), said) == (0, [])  # no page has shown the end
     with pytest.raises(UsageError, match="when the match is over"):
         session.find_journal("match")
     session.desk.seen.set()
@@ -308,7 +309,7 @@ async def test_the_program_stays_until_the_pages_are_left(tmp_path: Path):
         nursery.start_soon(session.stay, trio.Event(), said.append)
         await trio.sleep(5_000)
         wire.inbox.send_nowait(None)  # the page is closed
-    assert 5_000 + LEFT_SECONDS - 2 <= trio.current_time() <= 5_000 + LEFT_SECONDS + 2
+    assert 5_000 + LEFT_SECONDS - 2 <= autojump_clock.current_time() <= 5_000 + LEFT_SECONDS + 2
     assert "Ctrl-C ends" in said[0]
 
 
