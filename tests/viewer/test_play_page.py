@@ -335,7 +335,7 @@ def next_turn(page: Any, turn: int) -> None:
 
 def test_a_piece_is_clicked_and_then_where_it_goes(play, page, tmp_path: Path, screenshot: Screenshots):
     (tmp_path / "stones.py").write_text(STONES)
-    program = play("--task", f"{tmp_path / 'stones.py'}:Stones")
+    program = play("--task", f"{tmp_path / 'stones.py'}:Stones", "--time-control", "act=5m/10m")
     page.set_default_timeout(PATIENCE_MS)
     page.goto(program.url)
     start = page.locator(".start")
@@ -384,7 +384,7 @@ def test_tictactoe_is_clicked_and_its_replay_is_a_link(play, page, screenshot: S
     pytest.importorskip("pettingzoo")
     program = play(
         *("--task", "pettingzoo:classic/tictactoe_v3", "--agent", "random", "--name", "Ada"),
-        *("--seed", "4", "--time-control", "act=1m/5m"),
+        *("--seed", "4", "--time-control", "act=5m/10m"),
     )
     begin(page, program)
     assert page.inner_text(".bar p") == "Ada (X, you) · random (O)"
