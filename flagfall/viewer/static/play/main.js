@@ -1,13 +1,13 @@
 // The page on which a person plays: connects, shows turns, sends answers.
 
 import { readBlock } from "../common/blocks.js";
-import { announce, el, fill, plain, visible } from "../common/dom.js";
+import { announce, el, fill, visible } from "../common/dom.js";
 import { bindKeys } from "../common/keys.js";
 import { clickedBoard } from "./board.js";
 import { actionButtons } from "./buttons.js";
 import { turnClock } from "./clock.js";
 import { connect } from "./connection.js";
-import { MAX_GOAL, endScreen, reasonText, scorePanel, startScreen } from "./panels.js";
+import { MAX_GOAL, agentName, endScreen, reasonText, scorePanel, startScreen } from "./panels.js";
 import { SKIP, answerTurns } from "./player.js";
 import { typedBytes, typedJson } from "./typing.js";
 import { worldView } from "./world.js";
@@ -34,6 +34,7 @@ const banner = el("p", { class: "banner", role: "status", hidden: true });
 const place = el("div", { class: "place" });
 const stage = el("div", { class: "stage" });
 const seats = el("p", { class: "muted" });
+let players = [];
 let inputs = null;
 let keys = null;
 let link = null;
@@ -76,12 +77,9 @@ function useTask(facts) {
 }
 
 /** Show the agents, with the names that the task has for its players. */
-function showPlayers(players) {
-  if (about.agents.length < 2) return;
-  fill(seats, about.agents.map((name, seat) => {
-    const facts = [players[seat], seat === about.seat && name !== "you" ? "you" : ""].filter(Boolean);
-    return [seat ? " · " : "", visible(name, 80), facts.length ? ` (${plain(facts.join(", "), 80)})` : ""];
-  }));
+function showPlayers(names) {
+  players = names;
+  if (about.agents.length > 1) fill(seats, about.agents.map((_, seat) => [seat ? " · " : "", agentName(about, seat, players)]));
 }
 
 /** The choice between a game that waits and one that goes on by itself. */
@@ -138,7 +136,7 @@ function showEnd(over) {
   notice.hidden = true;
   world.talk(over.tape.slice(-1));
   board.turn(null);
-  const end = endScreen(over, about);
+  const end = endScreen(over, about, players);
   fill(stage, end, world.element);
   end.focus();
   link.send({ type: "seen" });

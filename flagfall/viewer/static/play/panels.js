@@ -1,6 +1,6 @@
 // The start screen, the score beside the game, and the end screen.
 
-import { el, fill, visible } from "../common/dom.js";
+import { el, fill, plain, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
 import { keyName } from "./buttons.js";
 import { limitsInWords } from "./clock.js";
@@ -89,6 +89,19 @@ export function scorePanel() {
   };
 }
 
+/**
+ * Name of an agent with what the task calls its player, such as `Ada (white, you)`.
+ * @param {Object} about facts about the match
+ * @param {number} seat number of the seat
+ * @param {Array<string>} players what the task calls the player of each seat; empty where it has no names
+ * @returns {Array}
+ */
+export function agentName(about, seat, players) {
+  const name = about.agents[seat];
+  const facts = [players[seat], seat === about.seat && name !== "you" ? "you" : ""].filter(Boolean);
+  return [visible(name, MAX_NAME), facts.length ? el("span", { class: "muted" }, ` (${plain(facts.join(", "), MAX_NAME)})`) : null];
+}
+
 /** The end in a few words: the result of the person, or why there is none. */
 function headline(over, about) {
   const mine = over.seats[about.seat];
@@ -127,12 +140,13 @@ export function reasonText(reason) {
  * Make the screen after the match.
  * @param {Object} over the message about the end
  * @param {Object} about facts about the match
+ * @param {Array<string>} players what the task calls the player of each seat
  * @returns {HTMLElement}
  */
-export function endScreen(over, about) {
+export function endScreen(over, about, players) {
   const mine = over.seats[about.seat];
   const row = (seat, place) => el("tr", {},
-    el("th", { scope: "row" }, visible(seat.agent, MAX_NAME), place === about.seat && seat.agent !== "you" ? el("span", { class: "muted" }, " (you)") : null),
+    el("th", { scope: "row" }, agentName(about, place, players)),
     [number(seat.reward), count(seat.turns), count(seat.late), count(seat.illegal),
       duration(seat.turns ? seat.think_ns / seat.turns : null)].map((value) => el("td", { class: "number" }, value)));
   return el("section", { class: "panel end", id: "end", tabindex: "-1", "aria-labelledby": "end-title" },
