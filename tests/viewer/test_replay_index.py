@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -376,6 +377,15 @@ def test_a_journal_without_an_end_is_shown_with_one_line(tmp_path):
     summary, chunks = read(path)
     assert (summary["state"], summary["turns"], len(rows(chunks, "turn"))) == ("truncated", 300, 300)
     assert "without its last seal" in summary["state_detail"]
+
+
+def test_a_journal_that_is_being_written_grows_however_long_a_turn_takes(tmp_path):
+    path = write(tmp_path / "a.jsonl", bytes_match(300), whole=False)
+    os.utime(path, (1, 1))
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert read(path)[0]["state"] == "growing"
+    assert read(path)[0]["state"] == "truncated"
 
 
 def test_changed_bytes_are_shown_and_pointed_out(tmp_path):

@@ -16,7 +16,7 @@ import msgspec
 
 from flagfall.events import ON_TIME, Amount, MatchStarted, Reward, TurnPlayed, Whole
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.recording.journal.file import is_compressed, open_lines
+from flagfall.recording.journal.file import is_compressed, is_locked, open_lines
 from flagfall.recording.journal.format import (
     MAX_LINE_BYTES,
     MAX_LINE_TURNS,
@@ -38,7 +38,8 @@ PIECE_BYTES: Final = 512 * 1024
 """Text that is read between two looks at the index by others; some 10 ms of work."""
 
 GROWING_SECONDS: Final = 10.0
-"""A journal without an end was written to this recently, so it is taken to be growing."""
+"""A journal without an end was written to this recently, so it is taken to be growing; also one that is
+locked by its writer, as an agent may think for minutes."""
 
 MAX_CHUNKS: Final = 20_000
 """The most chunks that are indexed, 20,000,000 turns of one seat."""
@@ -258,7 +259,7 @@ class Index:
             return "damaged", self._problem
         if self._sealed_to_end:
             return "complete", ""
-        if time.time() - self._looked[3] < GROWING_SECONDS:
+        if time.time() - self._looked[3] < GROWING_SECONDS or is_locked(self.path):
             return "growing", "the match is being played"
         return "truncated", "it ends without its last seal: its writer was killed, or has paused"
 
