@@ -322,6 +322,16 @@ class Stones(Task):
         x, y = self.at % 2 * 20, self.at // 2 * 20
         board[y + 5 : y + 15, x + 5 : x + 15] = 40
         return board
+
+
+class Many(Stones):
+    \"\"\"The same with more actions than a page has buttons; the further ones are never allowed.\"\"\"
+
+    action_space = spaces.Discrete(300)
+    observation_space = spaces.Dict({"action_mask": spaces.MultiBinary(300)})
+
+    def _seen(self):
+        return {"action_mask": np.pad(super()._seen()["action_mask"], (0, 300 - len(MOVES)))}
 """
 
 
@@ -378,6 +388,25 @@ def test_a_piece_is_clicked_and_then_where_it_goes(play, page, tmp_path: Path, s
     assert end.reward == 1
     turns = [event for event in read_journal(program.journal) if isinstance(event, TurnPlayed)]
     assert [turn.action for turn in turns] == [0, 3, 12]
+
+
+def test_of_more_actions_than_buttons_those_that_are_allowed_have_one(play, page, tmp_path: Path):
+    (tmp_path / "stones.py").write_text(STONES)
+    program = play("--task", f"{tmp_path / 'stones.py'}:Many", "--steps", "2")
+    begin(page, program)
+    next_turn(page, 0)
+    area(page, 0).hover()
+    assert page.inner_text(".pointed") == "a to b, a to c, a to d, a to d as a queen"
+    page.click("summary:has-text('Actions as buttons')")
+    assert page.locator(".action").all_inner_texts() == ["a to b", "a to c", "a to d", "a to d as a queen"]
+    page.click("button[aria-label='a to c']")
+    next_turn(page, 1)
+    assert page.locator(".action").all_inner_texts() == ["c to a", "c to b", "c to d"]
+    area(page, 2).click()
+    area(page, 1).click()
+    ends(page, program)
+    turns = [event for event in read_journal(program.journal) if isinstance(event, TurnPlayed)]
+    assert [turn.action for turn in turns] == [1, 7]
 
 
 def test_tictactoe_is_clicked_and_its_replay_is_a_link(play, page, screenshot: Screenshots):

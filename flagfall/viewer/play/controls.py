@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import io
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, Final
 
@@ -81,17 +81,21 @@ def facts_of_task(task: TaskRole, seat: int) -> dict[str, Any]:
     Raises:
         UsageError: the task cannot be described; the message has the reason.
     """
-    try:
-        described = [task.describe_player(player) for player in task.players]
+    with _describing(task):
+        names = [(player, task.describe_player(player)) for player in task.players]
         return {
             "goal": task.instructions[:MAX_GOAL_CHARS],
-            "players": [
-                "" if text == player else text[:MAX_NAME_CHARS]
-                for text, player in zip(described, task.players, strict=True)
-            ],
+            "players": ["" if name == player else name[:MAX_NAME_CHARS] for player, name in names],
             "controls": controls_of(task, seat),
             "board": _board(task.layout_of_actions(task.players[seat])),
         }
+
+
+@contextmanager
+def _describing(task: TaskRole) -> Iterator[None]:
+    """Name the task whose code fails within the context."""
+    try:
+        yield
     except Exception as error:
         raise UsageError(f"task {task.id} cannot be described: {one_line(repr(error))}") from error
 
@@ -108,22 +112,32 @@ def _board(layout: Mapping[int, Sequence[Area]]) -> dict[str, Any] | None:
 
 
 def moves_of(task: TaskRole, moves: Mapping[int, Any]) -> list[dict[str, Any]]:
-    """Return moves by seat as they are shown on a board, which has no secrets; none of other tasks."""
+    """Return moves by seat as they are shown on a board, which has no secrets; none of other tasks.
+
+    Raises:
+        UsageError: as for `facts_of_task`.
+    """
     found = []
-    for seat, action in moves.items():
-        player = task.players[seat]
-        layout = task.layout_of_actions(player)
-        if layout and isinstance(action, int | np.integer):
-            name = task.describe_action(action, player)[:MAX_NAME_CHARS]
-            found.append({"seat": seat, "name": name, "areas": list(layout.get(int(action), ()))})
+    with _describing(task):
+        for seat, action in moves.items():
+            player = task.players[seat]
+            layout = task.layout_of_actions(player)
+            if layout and isinstance(action, int | np.integer):
+                name = task.describe_action(action, player)[:MAX_NAME_CHARS]
+                found.append({"seat": seat, "name": name, "areas": list(layout.get(int(action), ()))})
     return found
 
 
 def choices_of(task: TaskRole, seat: int, mask: Sequence[int]) -> list[dict[str, Any]]:
-    """Return buttons for the first `MAX_BUTTONS` actions that a mask allows."""
+    """Return buttons for the first `MAX_BUTTONS` actions that a mask allows.
+
+    Raises:
+        UsageError: as for `facts_of_task`.
+    """
     player = task.players[seat]
     allowed = islice((action for action, is_allowed in enumerate(mask) if is_allowed), MAX_BUTTONS)
-    return [_button(action, task.describe_action(action, player), ()) for action in allowed]
+    with _describing(task):
+        return [_button(action, task.describe_action(action, player), ()) for action in allowed]
 
 
 def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
