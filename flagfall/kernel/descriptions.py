@@ -30,7 +30,7 @@ EMPTY: Final = "."
 _CUT: Final = "..."
 _MAX_ITEM_CHARS: Final = 500
 _MAX_ITEM_BITS: Final = 256
-_TABLE, _PLANES = 2, 3
+_PLANES: Final = 3
 _COLOURS: Final = (3, 4)
 _LEAST_PIXELS: Final = 16
 _MASK: Final = "action_mask"
@@ -46,17 +46,15 @@ def describe_value(value: Any, name_action: Callable[[int], str] = str) -> str:
     Args:
         name_action: returns the text of an action, given its place in the mask.
     """
-    if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT_CHARS else value[:MAX_TEXT_CHARS] + _CUT
     lines: list[str] = []
-    left = MAX_TEXT_CHARS
-    for line in _lines(value, name_action, 0):
-        if len(line) > left:
-            lines.append(line[:left] + _CUT)
-            break
+    size = 0
+    for line in [value] if isinstance(value, str) else _lines(value, name_action, 0):
         lines.append(line)
-        left -= len(line) + 1
-    return "\n".join(lines)
+        size += len(line) + 1
+        if size > MAX_TEXT_CHARS:
+            break
+    text = "\n".join(lines)
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - len(_CUT)] + _CUT
 
 
 def name_of(action: Any, names: Sequence[str], start: int = 0) -> str:
@@ -73,7 +71,8 @@ def name_of(action: Any, names: Sequence[str], start: int = 0) -> str:
     except TypeError:
         place = -1
     name = names[place] if 0 <= place < len(names) else ""
-    return name or describe_value(action)
+    text = name or describe_value(action)
+    return text.replace("\n", ", ") if isinstance(action, Mapping) else text
 
 
 def describe_board(planes: Sequence[Any], letters: Sequence[str]) -> str:
@@ -87,6 +86,16 @@ def describe_board(planes: Sequence[Any], letters: Sequence[str]) -> str:
     return "\n".join(_grid([[_letters(cell, letters) for cell in row] for row in rows]))
 
 
+def has_shapes(value: Any, **shapes: tuple[int, ...]) -> bool:
+    """Return whether a value is a mapping that has arrays of these shapes, by their names.
+
+    Spaces warn about what is no array, and check each number.
+    """
+    return isinstance(value, Mapping) and all(
+        getattr(value.get(name), "shape", None) == shape for name, shape in shapes.items()
+    )
+
+
 def _letters(cell: Sequence[Any], letters: Sequence[str]) -> str:
     return "".join(letter for letter, value in zip(letters, cell, strict=True) if value) or EMPTY
 
@@ -97,7 +106,7 @@ def _lines(value: Any, name_action: Callable[[int], str], depth: int) -> Iterato
         yield _CUT
     elif isinstance(value, Mapping):
         yield from _entries(value, name_action, depth)
-    elif getattr(value, "ndim", 0):
+    elif _is_array(value):
         yield from _array(value, depth)
     elif not isinstance(value, list | tuple):
         yield from (value[:MAX_TEXT_CHARS] if isinstance(value, str) else _item(value)).splitlines()
@@ -136,7 +145,7 @@ def _entries(value: Mapping[Any, Any], name_action: Callable[[int], str], depth:
 
 def _allowed(mask: Any) -> list[int] | None:
     """Return the places of the actions that a mask allows, one more than are named; `None` for no mask."""
-    if getattr(mask, "ndim", 0) != 1 or mask.size > _MAX_MASK:
+    if not _is_array(mask) or mask.ndim != 1 or mask.size > _MAX_MASK:
         return None
     places: list[int] = mask.nonzero()[0][: MAX_CHOICES + 1].tolist()
     return places
@@ -167,8 +176,12 @@ def _planes(value: Any, depth: int) -> Iterator[str]:
         yield from _titled(f"plane {number}:", _lines(plane, str, depth + 1))
 
 
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "dtype") and value.ndim > 0
+
+
 def _is_nested(value: Any) -> bool:
-    return isinstance(value, list | tuple | Mapping) or bool(getattr(value, "ndim", 0))
+    return isinstance(value, list | tuple | Mapping) or _is_array(value)
 
 
 def _is_table(value: Sequence[Any]) -> bool:
@@ -187,7 +200,7 @@ def _grid(cells: Sequence[Sequence[str]]) -> list[str]:
 
 def _item(value: Any) -> str:
     """Return a value that is no list, array or mapping, in bounded length."""
-    if hasattr(value, "tolist"):
+    if hasattr(value, "dtype"):
         value = value.tolist()
     if isinstance(value, float):
         return f"{value:.4g}"

@@ -360,7 +360,7 @@ class Task(TaskRole, ABC):
         if self.class_action_names is None:
             return name_of(action, ())
         space = self.action_space_of(self.players[0] if player is None else player)
-        return name_of(action, self.class_action_names(), getattr(space, "start", 0))
+        return name_of(action, self.class_action_names(), int(getattr(space, "start", 0)))
 
     def close(self) -> None:
         """Release resources of the task; a shared environment is closed by the sampler."""

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.arrays import json_encoder
-from flagfall.kernel.descriptions import name_of
+from flagfall.kernel.descriptions import has_shapes, name_of
 from flagfall.kernel.roles import Area
 from flagfall.tasks.adapters.docstrings import instructions_from
 from flagfall.tasks.adapters.known_environments import known_environment
@@ -136,9 +136,13 @@ class EnvironmentTask(Task):
         """Return an observation as text, boards of well-known games as grids with their pieces."""
         seat = self._seat(player)
         draw = self._known.board
-        if draw is not None and self.observation_space_of(self.players[seat]).contains(observation):
-            board = draw(observation["observation"], seat, bool(observation["action_mask"].any()))
-            observation = {**observation, "observation": board}
+        if draw is not None:
+            space = self.observation_space_of(self.players[seat])
+            board, mask = space["observation"].shape, space["action_mask"].shape
+            if has_shapes(observation, observation=board, action_mask=mask):
+                allowed = int((observation["action_mask"] != 0).sum())
+                drawn = draw(observation["observation"], seat, allowed)
+                observation = {**observation, "observation": drawn}
         return super().describe_observation(observation, player)
 
     def describe_player(self, player: str) -> str:

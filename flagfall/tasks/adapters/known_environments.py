@@ -19,7 +19,7 @@ from flagfall.kernel.roles import Area
 Names: TypeAlias = Callable[[int, int], Sequence[str]]
 Layout: TypeAlias = Mapping[int, Sequence[Area]]
 MakeLayout: TypeAlias = Callable[[int, int], Layout]
-Board: TypeAlias = Callable[[Any, int, bool], str]
+Board: TypeAlias = Callable[[Any, int, int], str]
 
 
 def _fixed(*names: str) -> Names:
@@ -43,7 +43,8 @@ class KnownEnvironment:
             used if there are as many; an empty one stands for an action that is never possible.
         players: names of the players, in their order; empty for those that the environment has.
         layout: returns the areas of actions, given the same; see `TaskDefaults.layout_of_actions`.
-        board: returns the text of a board, given the array, the player's number, and whether it is to move.
+        board: returns the text of a board, given the array, the number of the player, and how many actions it
+            is allowed.
     """
 
     actions: Names = _no_names
@@ -84,7 +85,7 @@ _STONES: Final = ("black", "white")
 _SIDES: Final = ("white", "black")
 
 
-def _chips(board: Any, seat: int, _moves: bool) -> str:
+def _chips(board: Any, seat: int, _allowed: int) -> str:
     return _drawn(board.transpose(2, 0, 1), _CHIPS, seat)
 
 
@@ -93,7 +94,7 @@ def _columns(_count: int, _seat: int) -> Layout:
     return {column: [((13 * column + 4) / 99, 0.0, (13 * column + 17) / 99, 1.0)] for column in range(7)}
 
 
-def _marks(board: Any, seat: int, _moves: bool) -> str:
+def _marks(board: Any, seat: int, _allowed: int) -> str:
     return _drawn(board.transpose(2, 1, 0), _MARKS, seat)
 
 
@@ -112,9 +113,11 @@ def _nine_cells(_count: int, _seat: int) -> Layout:
     return {3 * column + row: [_cell(column, row, 3)] for column, row in product(range(3), repeat=2)}
 
 
-def _stones(board: Any, seat: int, moves: bool) -> str:
-    # The first plane is that of the player who moved last, other than documented (PettingZoo 1.27).
-    return _drawn(board.transpose(2, 1, 0), _STONES, 1 - seat if moves else seat)
+def _stones(board: Any, seat: int, allowed: int) -> str:
+    # The first plane is that of the player who moved last, other than documented (PettingZoo 1.27). At the
+    # end, when only passing is allowed, both see it, and nothing tells who that was.
+    planes = board.transpose(2, 1, 0)
+    return _drawn(planes, _STONES, 1 - seat) if allowed > 1 else _drawn(planes, ("last to move", "other"), 0)
 
 
 def _points(count: int, _seat: int) -> Layout:
@@ -185,7 +188,7 @@ _FIRST_PIECE: Final = 7
 """The plane of the own pawns; five more of own pieces follow, then those of the opponent."""
 
 
-def _chess_board(board: Any, seat: int, _moves: bool) -> str:
+def _chess_board(board: Any, seat: int, _allowed: int) -> str:
     own, other = ("PNBRQK", "pnbrqk") if seat == 0 else ("pnbrqk", "PNBRQK")
     letters = own + other
     planes = (board if seat == 0 else board[::-1]).transpose(2, 0, 1)

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from flagfall.kernel.descriptions import has_shapes
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 
@@ -95,7 +96,8 @@ class Heaps(Task):
 
     def describe_observation(self, observation: Any, player: str | None = None) -> str:
         """Return the heaps as in `render`, and the actions that are possible."""
-        if self.observation_space.contains(observation):
+        is_own = has_shapes(observation, observation=(N_HEAPS,), action_mask=(N_ACTIONS,))
+        if is_own and self.observation_space.contains(observation):
             observation = {**observation, "observation": _drawn(observation["observation"].tolist())}
         return super().describe_observation(observation, player)
 

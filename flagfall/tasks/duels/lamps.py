@@ -33,6 +33,7 @@ _FREE: Final = [cell for cell in _CELLS if cell not in PILLARS]
 _CELL_PIXELS: Final = 24
 _GROUND, _PILLAR, _LAMP = (244, 241, 232), (120, 113, 100), (245, 183, 49)
 _COLOURS: Final = ("blue", "red")
+_LETTERS: Final = "BR"
 _PLAYERS: Final = ((37, 99, 168), (178, 58, 72))
 
 
@@ -79,12 +80,12 @@ class Lamps(Task):
 
     def describe_observation(self, observation: Any, player: str | None = None) -> str:
         """Return the grid, with a letter for the colour of each player."""
-        if not self.observation_space.contains(observation):
+        if getattr(observation, "shape", None) != self.observation_space.shape:
             return super().describe_observation(observation, player)
         seat = 0 if player is None else self.players.index(player)
-        own, other = _COLOURS[seat], _COLOURS[1 - seat]
-        board = describe_board(observation.tolist(), f"{own[0]}{other[0]}*#".upper())
-        return f"{board}\n({own[0].upper()}: you, {other[0].upper()}: the opponent, *: lamp, #: pillar)"
+        own, other = _LETTERS[seat], _LETTERS[1 - seat]
+        board = describe_board(observation.tolist(), [own, other, "*", "#"])
+        return f"{board}\n({own}: you, {other}: the opponent, *: lamp, #: pillar)"
 
     def _reset(self, seed: int) -> Any:
         self._random = Random(seed)
@@ -150,7 +151,7 @@ class Lamps(Task):
 
     def _letter(self, cell: Cell) -> str:
         if cell in self.cells:
-            return "01"[self.cells.index(cell)]
+            return _LETTERS[self.cells.index(cell)]
         return "#" if cell in PILLARS else "*" if cell in self.lamps else "."
 
 

@@ -275,8 +275,10 @@ class LangRoom(Task):
             return room_as_text(room.player, room.colors, room.word)
         return super().render(mode, *args, **kwargs)
 
-    def describe_action(self, action: Any, player: str | None = None) -> str:  # noqa: ARG002 - it has only one
+    def describe_action(self, action: Any, player: str | None = None) -> str:
         """Return a step in words, such as `move up, say red`."""
+        if not self.is_legal(action):
+            return super().describe_action(action, player)
         move, word = read_action(action)
         said = f"say {word_at(word)}" if word else "say nothing"
         return f"{'move ' if move else ''}{MOVES[move]}, {said}"

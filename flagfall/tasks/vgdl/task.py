@@ -182,9 +182,9 @@ class VgdlTask(Task):
     def describe_observation(self, observation: Any, player: str | None = None) -> str:
         """Return an observation as text: states and planes as the text view shows them."""
         if isinstance(observation, StateObservation):
-            return self._text.show(observation)
-        if self._observation == "planes" and self._planes.space.contains(observation):
-            return self._text.show_planes(observation, self._planes)
+            observation = self._text.show(observation)
+        elif self._observation == "planes" and self._planes.has_made(observation):
+            observation = self._text.show_planes(observation, self._planes)
         return super().describe_observation(observation, player)
 
     def reached_terminal_state(self) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.kernel.descriptions import has_shapes
 from flagfall.tasks.vgdl.definition import GameDefinition
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
@@ -81,6 +82,11 @@ class PlanesView:
                 "avatar": spaces.Box(-MAX_FACT, MAX_FACT, (facts,), np.float32),
             }
         )
+
+    def has_made(self, value: Any) -> bool:
+        """Return whether a value has the form of the results."""
+        facts = len(AVATAR_FACTS) + len(self.resources)
+        return has_shapes(value, planes=self.shape, avatar=(facts,))
 
     def view(self, state: StateObservation) -> Planes:
         """Return the planes of a state, as new arrays."""
@@ -288,7 +294,7 @@ class TextView:
         """Return planes as text: the board of `show`, and the facts of the avatar by their names."""
         planes = seen["planes"]
         height = np.arange(1, len(planes) + 1, dtype=np.uint16)[:, None, None]
-        top = (planes * height).max(axis=0)  # planes are in the order in which sprites are drawn
+        top = ((planes != 0) * height).max(axis=0)  # planes are in the order in which sprites are drawn
         letters = [EMPTY, *(self._characters[number] for number in view.types)]
         rows = ["".join([letters[cell] for cell in row]) for row in top.tolist()]
         names = [*AVATAR_FACTS, *(self._types[number].name for number in view.resources)]
