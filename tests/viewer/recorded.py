@@ -46,7 +46,7 @@ class Recorded:
         return [event for event in self.events if isinstance(event, TurnPlayed) and event.turn == number]
 
     def earned(self, turn: int, seat: int = 0) -> float:
-        """Return what a seat's action earned: the reward of its next turn in the task, or the rest of the task's."""
+        """Return what a seat's action earned: the reward of its next turn, or the rest of its task's."""
         ends = [place for place, event in enumerate(self.events) if isinstance(event, TaskEnded)]
         place = next(p for p, e in enumerate(self.events) if isinstance(e, TurnPlayed) and e.turn == turn)
         last = next(end for end in ends if end > place)

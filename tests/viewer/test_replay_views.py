@@ -1,4 +1,4 @@
-"""How worlds of different kinds are shown in a real browser, with the words of their tasks, and who has won."""
+"""Worlds of different kinds in a real browser, with the words of their tasks, and who has won."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.viewer.browser import (
 )
 from tests.viewer.journals import header, write
 from tests.viewer.recorded import picture_of, record
-from tests.viewer.test_replay_page import shown, wait_for_turn
+from tests.viewer.test_replay_page import MINUS, shown, wait_for_turn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -97,7 +97,9 @@ class Repeating:
         return self._actions[(self._turns - 1) % len(self._actions)]
 
 
-def page_of(journal: Path, open_page: OpenPage, fragment: str = "", *, trust: bool = False, **options: Any) -> Page:
+def page_of(
+    journal: Path, open_page: OpenPage, fragment: str = "", *, trust: bool = False, **options: Any
+) -> Page:
     """Open the page of a journal, at `#turn=...` if that is given."""
     path = journal.with_suffix(".html")
     path.write_bytes(replay_page(journal, trust=trust))
@@ -119,8 +121,8 @@ def result_of(page: Page) -> str:
 def test_a_task_of_the_user_is_a_table_of_all_seats(hands: Path, open_page: OpenPage) -> None:
     page = page_of(hands, open_page)
     assert page.locator("canvas.tape, canvas.picture").count() == 0
-    assert row_of(page, "0") == ["3", "1", "1", "3", "0", "−1"]
-    assert row_of(page, "1") == ["0", "1", "−1", "1", "2", "1"]
+    assert row_of(page, "0") == ["3", "1", "1", "3", "0", f"{MINUS}1"]
+    assert row_of(page, "1") == ["0", "1", f"{MINUS}1", "1", "2", "1"]
     assert (shown(page, "action", 1), shown(page, "observation", 1)) == ("0", "3")
     assert "need --trust" in page.locator(".world .notice").inner_text()
     page.locator(".turn-table tbody tr").nth(3).click()
@@ -130,7 +132,7 @@ def test_a_task_of_the_user_is_a_table_of_all_seats(hands: Path, open_page: Open
 
 def test_a_task_that_is_trusted_gives_names(hands: Path, open_page: OpenPage) -> None:
     page = page_of(hands, open_page, trust=True)
-    assert row_of(page, "1") == ["left saw rock", "paper", "−1", "right saw paper", "scissors", "1"]
+    assert row_of(page, "1") == ["left saw rock", "paper", f"{MINUS}1", "right saw paper", "scissors", "1"]
     assert shown(page, "action", 1).split() == ["rock", "0"]
     assert shown(page, "observation") == "left saw nothing"
     assert page.locator(".seat-card h3").nth(1).inner_text().startswith("Seat 1 · right · ")
@@ -138,12 +140,23 @@ def test_a_task_that_is_trusted_gives_names(hands: Path, open_page: OpenPage) ->
     assert page.locator(".world .notice").is_hidden()
 
 
-def test_the_end_of_each_task_is_a_row_and_the_end_key_leads_to_the_last(hands: Path, open_page: OpenPage) -> None:
+def test_the_end_of_each_task_is_a_row_and_the_end_key_leads_to_the_last(
+    hands: Path, open_page: OpenPage
+) -> None:
     page = page_of(hands, open_page, "#turn=4")
     wait_for_turn(page, 4)
     page.keyboard.press("ArrowRight")
     wait_for_turn(page, 4, end=True)
-    assert page.locator("tr[aria-current=true]").inner_text().split() == ["End", "truncated", "·", "reward", "0", "·", "5", "steps"]
+    assert page.locator("tr[aria-current=true]").inner_text().split() == [
+        "End",
+        "truncated",
+        "·",
+        "reward",
+        "0",
+        "·",
+        "5",
+        "steps",
+    ]
     page.keyboard.press("ArrowRight")
     wait_for_turn(page, 5)
     page.keyboard.press("End")
@@ -176,7 +189,11 @@ def test_the_final_position_and_the_winner_of_a_game(open_page: OpenPage, tmp_pa
         pytest.skip("PettingZoo is not installed")
     agents = [Repeating(3), Repeating(0, 1, 2)]
     game = record(
-        tmp_path / "game.jsonl", "pettingzoo:classic/connect_four_v3", agents, steps=99, scheduler="sequential:1"
+        tmp_path / "game.jsonl",
+        "pettingzoo:classic/connect_four_v3",
+        agents,
+        steps=99,
+        scheduler="sequential:1",
     )
     last = max(game.end)
     page = page_of(game.path, open_page)
@@ -185,7 +202,7 @@ def test_the_final_position_and_the_winner_of_a_game(open_page: OpenPage, tmp_pa
     assert np.array_equal(picture_of(page.locator("canvas.picture")), game.end[last])
     assert re.search(r"\(seat 0.*\) wins$", result_of(page))
     scores = page.locator(".scores li").all_inner_texts()
-    assert [score.split()[-1] for score in scores] == ["1", "−1"]
+    assert [score.split()[-1] for score in scores] == ["1", f"{MINUS}1"]
     assert shown(page, "reward", 0) == "1"
     page.keyboard.press("ArrowLeft")
     wait_for_turn(page, last)
@@ -193,15 +210,15 @@ def test_the_final_position_and_the_winner_of_a_game(open_page: OpenPage, tmp_pa
     page.keyboard.press("Home")
     page.keyboard.press("r")
     wait_for_turn(page, last - 1)
-    assert shown(page, "reward", 1) == "−1"
+    assert shown(page, "reward", 1) == f"{MINUS}1"
     page.keyboard.press("r")
     wait_for_turn(page, last)
 
 
 def test_a_world_of_text_has_its_end(open_page: OpenPage, tmp_path: Path) -> None:
     agents = ["random", "random"]
-    options = {"mode": "ansi", "scheduler": "sequential:1", "seed": 3}
-    heaps = record(tmp_path / "heaps.jsonl", "duel:heaps", agents, steps=50, **options)
+    path, task = tmp_path / "heaps.jsonl", "duel:heaps"
+    heaps = record(path, task, agents, steps=50, mode="ansi", scheduler="sequential:1", seed=3)
     page = page_of(heaps.path, open_page)
     page.keyboard.press("End")
     wait_for_turn(page, max(heaps.end), end=True)
@@ -228,18 +245,28 @@ def ended(result: bool | None = None, *rewards: float, reason: str = "finished")
 @pytest.mark.parametrize(
     ("seats", "reason", "ends", "out", "text"),
     [
-        (1, "finished", [ended(True, 2), ended(False, 0), ended(True, 1.5)], None, "solved 2 of 3 tasks · reward 3.5"),
+        (1, "finished", [ended(True, 2), ended(False), ended(True, 1)], None,
+         "solved 2 of 3 tasks · reward 3"),
         (1, "finished", [ended(None, 7)], None, "reward 7"),
         (1, "steps", [ended(None, 7), ended(None, 1, reason="cut")], None, "reward 8 in 2 episodes"),
         (2, "finished", [ended(None, 1, 1)], None, "draw"),
         (3, "finished", [ended(None, 1, 0, 1)], None, "draw of seat 0, seat 2"),
-        (2, "finished", [ended(None, 0, 3), ended(None, 1, 0), ended(None, 2, 2)], None, "agent 1 (seat 1) wins: 1 of 3 episodes, 1 drawn"),
+        (2, "finished", [ended(None, 0, 3), ended(None, 1, 0)], None,
+         "agent 1 (seat 1) wins: 1 of 2 episodes"),
+        (2, "finished", [ended(None, 0, 3), ended(None, 2, 2)], None,
+         "agent 1 (seat 1) wins: 1 of 2 episodes, 1 drawn"),
         (2, "void", [ended(None, 1, 0)], None, "no winner: the match is void"),
         (2, "finished", [ended(None, 3, 0)], 0, "agent 1 (seat 1) wins: all others were disqualified"),
     ],
 )  # fmt: skip
 def test_the_head_says_how_a_match_ended(
-    tmp_path: Path, open_page: OpenPage, seats: int, reason: str, ends: list[TaskEnded], out: int | None, text: str
+    tmp_path: Path,
+    open_page: OpenPage,
+    seats: int,
+    reason: str,
+    ends: list[TaskEnded],
+    out: int | None,
+    text: str,
 ) -> None:
     path = match_of(tmp_path / "a.jsonl", seats, reason, *ends, out=out)
     page = page_of(path, open_page)
@@ -259,7 +286,9 @@ def test_tables_of_many_seats_scroll_by_themselves(
     path = write(tmp_path / "a.jsonl", [header(12), TaskStarted(0, "crowd", 0, 5), *lines, end])
     page = page_of(path, open_page, "#turn=20", width=NARROW)
     wait_for_turn(page, 20)
-    assert page.locator("h1").inner_text().startswith("agent 0 vs agent 1 vs agent 2 vs agent 3 and 8 more on")
+    assert (
+        page.locator("h1").inner_text().startswith("agent 0 vs agent 1 vs agent 2 vs agent 3 and 8 more on")
+    )
     for scheme in in_schemes(page, SCHEMES):
         check_accessibility(page)
         check_width(page)

@@ -82,7 +82,9 @@ def played(folder: Path, task: str) -> Path:
     return path
 
 
-def words(path: Path, first: int = 0) -> tuple[dict[str, Any], dict[tuple[int, int], tuple[str | None, str | None]]]:
+def words(
+    path: Path, first: int = 0
+) -> tuple[dict[str, Any], dict[tuple[int, int], tuple[str | None, str | None]]]:
     """Return the head of the pictures of a match, and what the task says of observations and actions."""
     execution = Execution(path, partial(rebuild, trust=True, journal=path))
     try:
@@ -108,8 +110,8 @@ def test_a_match_without_pictures_is_executed_for_its_words(walk):
     assert (set(found), later["players"]) == ({(2, 0), (3, 1)}, [[2, ["white", "black"]]])
 
 
-def test_words_that_say_nothing_new_are_left_out(walk, tmp_path):
-    head, found = words(played(tmp_path, "Plain"))
+def test_words_that_say_nothing_new_are_left_out(walk):
+    head, found = words(played(walk.parent, "Plain"))
     assert (found, head["texts"], head["players"], head["why"]) == ({}, [], [], "")
 
 
@@ -124,7 +126,9 @@ def test_words_that_go_wrong_cost_words_alone(walk, monkeypatch, how):
     finally:
         match.close()
     if how == "raise":
-        assert head["why"].startswith("turn 2 of task walk.py:Walk cannot be described: ZeroDivisionError('no words")
+        assert head["why"].startswith(
+            "turn 2 of task walk.py:Walk cannot be described: ZeroDivisionError('no words"
+        )
         assert (len(head["why"]) < 400, head["described"]["turn"]) == (True, [0, 1])
     if how == "long":
         assert max(map(len, head["texts"])) < 2_100

@@ -28,7 +28,7 @@ there is a key frame.
                                              numbers in `texts` of what the task says of values in other words
                                              than the chunk has for them; -1 where it does not
      "players": [[0, ["white", "black"]]],   from a turn on, the seats in the words of the task
-     "continuous": false}                    whether a task is a continuous one of bytes or bits, for one player
+     "continuous": false}                    true if a task is a continuous one of bytes or bits
 
 A picture that is larger than `MAX_SIDE` is reduced by leaving out pixels; `scale` is the distance of those
 kept.

@@ -141,8 +141,8 @@ class Tally:
         turns: the number of turns with a record.
         numbers: the first turn of a single seat showed a whole number, and one or none was played; `None`
             before it.
-        episodes: counts of tasks that have ended: `played`, `solved`, `failed` and `drawn` (the highest reward
-            was that of several seats).
+        episodes: counts of tasks that were not cut: `played`, `solved`, `failed`, and `drawn` where several
+            seats had the highest reward.
         earned: the rewards of the turns so far.
         has_rewards: the rewards of all seats are known; older journals have the sum of several.
         turns_end: the end of the newest turn in the text, in bytes, and the number of the line that follows.
