@@ -273,11 +273,12 @@ class RecordedMatch:
 
     def follow(self, path: Path | None) -> None:
         """Go on with the journal at the place where it is now; `None` if it is nowhere any more."""
-        if path == self.path and not self._is_gone:
+        is_gone = path is None
+        if is_gone == self._is_gone and path in {None, self.path}:
             return
         with self._lock:
             self._look_at = 0.0
-            self._is_gone = path is None
+            self._is_gone = is_gone
             if path is not None and path != self.path:
                 self.path = self._index.path = path
                 self._pictures.close()

@@ -6,7 +6,7 @@ import { announce, el, fill, plain } from "../common/dom.js";
 const MAX_NAMES = 4;
 
 /** Longest name of an action. */
-const MAX_NAME = 60;
+const MAX_ACTION_NAME = 60;
 
 const REFUSED = "not allowed now";
 
@@ -37,7 +37,7 @@ export function clickedBoard({ press, agents }) {
   let path = [];
 
   const isAllowed = ([action]) => !mask || mask[action] !== 0;
-  const nameOf = ([action]) => plain(names.get(action) ?? action, MAX_NAME);
+  const nameOf = ([action]) => plain(names.get(action) ?? action, MAX_ACTION_NAME);
 
   /** The actions that begin with some areas, by the area that follows. */
   const actionsAfter = (chosen) => {
@@ -121,7 +121,7 @@ export function clickedBoard({ press, agents }) {
         for (const { action, name } of turn.choices ?? []) names.set(action, name);
         const made = turn.moves ?? [];
         fill(marks, made.flatMap((move) => move.areas).map((area) => el("div", { class: "mark", style: placeOf(area) })));
-        fill(moves, made.map(({ seat, name }) => `${plain(agents[seat], MAX_NAME)} played ${plain(name, MAX_NAME)}`).join(", "));
+        fill(moves, made.map(({ seat, name }) => `${plain(agents[seat], MAX_ACTION_NAME)} played ${plain(name, MAX_ACTION_NAME)}`).join(", "));
       }
       if (board) show();
     },
