@@ -281,8 +281,11 @@ class RecordedMatch:
             self._is_gone = is_gone
             if path is not None and path != self.path:
                 self.path = self._index.path = path
-                self._pictures.close()
-                self._pictures = self._new_pictures()
+                self._draw_anew()
+
+    def _draw_anew(self) -> None:
+        former, self._pictures = self._pictures, self._new_pictures()
+        former.close()  # who waits for it asks the new one
 
     def close(self) -> None:
         """End the process that makes pictures, and the reading of the file."""
@@ -304,8 +307,7 @@ class RecordedMatch:
         with self._lock:
             if not self._index.refresh():
                 self._index = Index(self.path)
-                self._pictures.close()
-                self._pictures = self._new_pictures()
+                self._draw_anew()
             if not self._index.is_reading:
                 return
             if self._reader is None or not self._reader.is_alive():
@@ -351,7 +353,7 @@ class RecordedMatch:
             try:
                 return pictures.part(first, last)
             except UsageError:
-                if pictures is self._pictures:  # else the journal was moved meanwhile
+                if pictures is self._pictures:  # else the journal was moved or replaced meanwhile
                     raise
 
     def _require(self, number: int) -> Any:
