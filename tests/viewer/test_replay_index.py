@@ -16,9 +16,11 @@ import zstandard
 from msgspec.structs import replace
 
 from flagfall import read_journal
+from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.events import ON_TIME, MatchEnded, StallSeen, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.recording.journal.format import encode
 from flagfall.recording.journal.reader import JournalError, JournalTruncated
+from flagfall.recording.match_result import ResultReader
 from flagfall.viewer.replay import recorded_match
 from flagfall.viewer.replay.chunk import chunk_of
 from flagfall.viewer.replay.index import Index
@@ -64,6 +66,22 @@ def test_journals_of_every_schema_are_shown_row_by_row(path):
     ]
     assert len([event for chunk in chunks for event in chunk["events"]]) == len(read_events) - len(turns)
     assert json_bytes(summary)
+
+
+@pytest.mark.parametrize("path", OLD_JOURNALS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_the_result_is_that_of_the_command_results(path):
+    reader = ResultReader()
+    with suppress(JournalTruncated):
+        for event in read_journal(path):
+            reader(event)
+    match = PlayedMatch(None, reader.result(), has_rewards=reader.has_rewards)
+    summary, _ = read(path)
+    assert summary["result"]["winners"] == list(match.decision().winners)
+    assert summary["result"]["why"] == match.decision().why
+    rewards = [seat.stats.reward if reader.has_rewards else None for seat in match.result.seats]
+    assert [seat["reward"] for seat in summary["seats"]] == pytest.approx(rewards)
+    for count in ("played", "solved", "failed"):
+        assert summary["result"][count] == sum(getattr(task, count) for task in match.result.tasks)
 
 
 @pytest.mark.parametrize("path", OLD_JOURNALS, ids=lambda path: f"{path.parent.name}-{path.name}")

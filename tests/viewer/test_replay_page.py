@@ -101,7 +101,8 @@ def check_values(page: Page, recorded: Recorded, turn: int) -> None:
     for event in played:
         card = page.locator(".seat-card").nth(event.seat)
         assert card.locator(".tag").inner_text() == event.verdict
-        assert text_of(event.action) in shown(page, "action", event.seat)  # perhaps behind a word of the task
+        action = shown(page, "action", event.seat).replace("\n", " / ")  # perhaps behind words of the task
+        assert text_of(event.action).replace("\n", " / ") in action
         earned = f"{recorded.earned(turn, event.seat):g}"
         assert shown(page, "reward", event.seat) == earned.replace("-", MINUS)
         assert shown(page, "time", event.seat).startswith(duration(event.spent_ns))

@@ -171,6 +171,15 @@ def test_the_end_of_each_task_is_a_row_and_the_end_key_leads_to_the_last(
     wait_for_turn(page, 9, end=True)
 
 
+def test_real_pace_stops_after_the_last_turn(hands: Path, open_page: OpenPage) -> None:
+    page = page_of(hands, open_page, "#turn=3")
+    wait_for_turn(page, 3)
+    page.keyboard.press("p")
+    page.keyboard.press(" ")
+    wait_for_turn(page, 9, end=True)
+    page.get_by_role("button", name="Play", exact=True).wait_for()
+
+
 def test_a_continuous_task_of_the_user_is_a_tape_once_it_is_executed(
     hands: Path, open_page: OpenPage
 ) -> None:

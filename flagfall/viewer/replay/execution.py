@@ -215,11 +215,11 @@ class Execution:
         try:
             texts: list[str | None] = []
             for name, (shown, value) in values.items():
-                describe = getattr(task, name)
+                describe, text = getattr(task, name), None
                 # The chunk has the words of the default, of all but a digest.
-                is_known = _is_default(describe, name) and not isinstance(shown, Digest)
-                text = None if is_known else shortened(str(describe(value, task.players[seat])))
-                texts.append(None if text == text_of(shown) else text)
+                if isinstance(shown, Digest) or not _is_default(describe, name):
+                    text = shortened(str(describe(value, task.players[seat])))
+                texts.append(None if text is None or text == text_of(shown) else text)
             encoder.describe(event.turn, seat, *texts)
             if task is not self._named:
                 self._named, self._names = task, _names_of_players(task)

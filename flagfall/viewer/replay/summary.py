@@ -144,7 +144,7 @@ def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
         "first": chunk.first,
         "turns": chunk.turns,
         "at_ns": [number(at_ns) for at_ns in chunk.at_ns],
-        "rewards": [number(round(reward, _DECIMALS)) for reward in chunk.rewards],
+        "rewards": [number(float(f"{reward:.{_DIGITS}g}")) for reward in chunk.rewards],
         "rewarded": chunk.rewarded,
         "ends": chunk.ends_task,
         **{name: counts[name] for name in names},
@@ -174,8 +174,8 @@ def _over(tally: Tally) -> dict[str, Any] | None:
     return None if tally.over is None else {name: getattr(tally.over, name) for name in names}
 
 
-_DECIMALS: Final = 9
-"""Decimals of sums of rewards; more are errors of rounding."""
+_DIGITS: Final = 12
+"""Digits of sums of rewards; more are errors of rounding."""
 
 _EVENTS_OF: Final = {
     "tasks": "start",

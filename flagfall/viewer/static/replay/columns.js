@@ -12,6 +12,15 @@ const RETRY_MS = 5000;
 /** Seats that are shown side by side; a page of more would draw slowly. */
 export const MAX_SHOWN_SEATS = 12;
 
+/**
+ * Words of several lines in one.
+ * @param {string} text any text
+ * @returns {string}
+ */
+export function inOneLine(text) {
+  return text.replace(/\s*\n\s*/g, " / ");
+}
+
 /** Rows of one chunk by turn and seat. */
 class Columns {
   /**

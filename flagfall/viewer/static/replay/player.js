@@ -118,7 +118,8 @@ export class Player {
     while (row + 1 < at.length && at[row + 1] <= next) row += 1;
     const later = this.store.summary.chunks[this.store.chunkOf(this.turn) + 1];
     const isAhead = row + 1 === at.length && later && later.at_ns[0] <= next;
-    this.go(isAhead ? later.first : turn[Math.max(row, 0)]);
+    if (row + 1 === at.length && !later && turn[row] === this.turn) this.goToEnd();
+    else this.go(isAhead ? later.first : turn[Math.max(row, 0)]);
     this.clock = next;
   }
 }

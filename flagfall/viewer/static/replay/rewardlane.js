@@ -74,10 +74,10 @@ function pointsOf(store, seat, first, last) {
 }
 
 /** Add a step for each action that earned something; before the first turn in view they move its beginning. */
-function addTurns(points, { raw, turns, ...columns }, seat, [first, last], before) {
+function addTurns(points, columns, seat, [first, last], before) {
   let sum = before;
-  for (const turn of turns) {
-    const reward = raw.reward[columns.rows.get(turn * columns.seats + seat) ?? -1];
+  for (const turn of columns.turns) {
+    const reward = columns.raw.reward[columns.row(turn, seat)];
     if (!reward || turn > last) continue;
     if (turn >= first) points.push([turn, sum], [turn, sum + reward]);
     sum += reward;

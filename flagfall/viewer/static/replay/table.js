@@ -2,7 +2,7 @@
 
 import { el, fill, plain, shortName } from "../common/dom.js";
 import { count, countOf, number } from "../common/format.js";
-import { MAX_SHOWN_SEATS } from "./columns.js";
+import { inOneLine, MAX_SHOWN_SEATS } from "./columns.js";
 
 /** Rows before the shown turn, and all rows. */
 const ROWS_BEFORE = 8;
@@ -91,8 +91,8 @@ export class TableView {
     if (row < 0) return el("td", { colspan: "3", class: "muted" }, columns ? "" : "…");
     const { raw } = columns;
     const words = (name) => {
-      const text = plain(this.store.words(turn, seat, name).text.slice(0, MAX_CELL_CHARS + 1), MAX_CELL_CHARS);
-      return el("td", { class: `mono ${name}` }, el("bdi", { class: "untrusted" }, text));
+      const text = inOneLine(this.store.words(turn, seat, name).text);
+      return el("td", { class: `mono ${name}` }, shortName(text, MAX_CELL_CHARS));
     };
     const judged = raw.verdict[row] === "on time" ? null : raw.verdict[row];
     const reward = el("td", { class: `number${raw.reward[row] ? " earned" : ""}` }, number(raw.reward[row], 6));

@@ -2,7 +2,7 @@
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { countOf, duration, number } from "../common/format.js";
-import { MAX_SHOWN_SEATS } from "./columns.js";
+import { inOneLine, MAX_SHOWN_SEATS } from "./columns.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
 /** Longest observation that is shown at once, about what its box holds, and longest action. */
@@ -62,7 +62,7 @@ class SeatCard {
     this.set("reward", reward, () => reward);
     const { text, value } = words.action;
     this.set("action", `${text}\n${value}`, () => [visible(text, MAX_ACTION_CHARS, { lines: true }),
-      value !== null && el("span", { class: "muted" }, "  ", shortName(value))]);
+      value !== null && el("span", { class: "muted" }, "  ", shortName(inOneLine(value)))]);
     const refused = raw.refused[row];
     this.set("refused", refused, () => visible(refused, MAX_ACTION_CHARS, { lines: true }));
     this.showObservation(words.observation.text, isPassing);
