@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from flagfall.errors import UsageError
+from flagfall.recording.journal.file import is_locked
 
 DATABASE: Final = "tournament.db"
 PLAN: Final = "plan.toml"
@@ -113,7 +114,6 @@ def remove_left_behind(folder: Path) -> None:
 
 
 _MAX_HOLDER_BYTES: Final = 32
-_LOCKS: Final = Path("/proc/locks")
 
 
 class Lock:
@@ -158,17 +158,10 @@ class Lock:
 def is_held(folder: Path) -> bool:
     """Return whether a runner of this machine holds the lock of a folder; nothing is locked or written.
 
-    Taking the lock to find out, even for a moment, could make a runner fail that starts then. Linux lists
-    all locks in `/proc/locks`; where there is no such list, the control file of a run is the sign.
+    Where that is not known, the control file of a run is the sign.
 
     Args:
         folder: the folder of a tournament; it may be missing, or come from another machine.
     """
-    try:
-        inode = (folder / LOCK).stat().st_ino
-        lines = _LOCKS.read_text().splitlines()
-    except FileNotFoundError:
-        return not _LOCKS.exists() and (folder / CONTROL).exists()
-    except OSError:
-        return False
-    return any(" FLOCK " in line and f":{inode} " in line for line in lines)
+    found = is_locked(folder / LOCK)
+    return (folder / CONTROL).exists() if found is None else found

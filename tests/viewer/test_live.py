@@ -34,6 +34,7 @@ from flagfall.viewer.live.views import MAX_LINE_CHARS, MAX_NAME_CHARS, ClockRead
 from flagfall.viewer.replay.routes import replay_routes
 from tests.tournament.runs import small_plan, until
 from tests.viewer.http_talk import Served, events, serving, status, text
+from tests.viewer.journals import bytes_match, write
 
 
 @asynccontextmanager
@@ -493,6 +494,10 @@ async def test_no_replay_leads_out_of_the_folder(begun: Path, tmp_path: Path, na
     (tmp_path / "secret.jsonl").write_text("a secret")
     (journals / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
     (journals / "there").symlink_to(tmp_path)
+    running = begun / "running"
+    running.mkdir(exist_ok=True)
+    (running / "link-1.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (running / "nothing-1.jsonl").mkdir()
     async with live(begun) as server:
         for part in ("", "data/summary", "data/chunk/0", "data/frames/0"):
             answer = await server.ask(f"/replay/{name}/{part}")
@@ -500,6 +505,33 @@ async def test_no_replay_leads_out_of_the_folder(begun: Path, tmp_path: Path, na
             assert text(answer).count("\n") == 1
             assert "a secret" not in answer
             assert str(tmp_path) not in answer
+        assert server.lines == []
+
+
+async def test_the_newest_attempt_of_a_match_is_shown_until_its_journal_is_kept(begun: Path):
+    (begun / "journals").mkdir(exist_ok=True)
+    running = begun / "running"
+    running.mkdir(exist_ok=True)
+    for attempt, turns in ((2, 20), (10, 30), (9, 40)):
+        write(running / f"r0-m0-g0-{attempt}.jsonl", bytes_match(turns), whole=False)
+    async with live(begun) as server:
+
+        async def summary() -> dict[str, Any]:
+            answer = await server.ask("/replay/r0-m0-g0/data/summary")
+            found: dict[str, Any] = json.loads(text(answer))
+            return found
+
+        assert (await summary())["turns"] == 30
+        kept = begun / "journals" / "r0-m0-g0.jsonl"
+        await trio.Path(running / "r0-m0-g0-10.jsonl").replace(kept)
+        assert ((await summary())["turns"], (await summary())["file"]) == (30, "r0-m0-g0.jsonl")
+        assert status(await server.ask("/replay/r0-m0-g0/data/chunk/0")) == 200
+        shutil.rmtree(running)
+        await trio.Path(kept).unlink()
+        gone = await summary()
+        assert (gone["turns"], gone["state"]) == (30, "truncated")
+        assert "not there any more" in gone["state_detail"]
+        assert status(await server.ask("/replay/r0-m0-g0/data/chunk/0")) == 400
         assert server.lines == []
 
 

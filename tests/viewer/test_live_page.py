@@ -275,6 +275,84 @@ def test_a_page_without_control_offers_none(cup: Cup, open_page: OpenPage, compl
         assert ctl(cup.folder)["paused"] is False
 
 
+SLOW = """
+name = "slow"
+jobs = 1
+time_control = "act=5s act_hard=20s"
+
+[[agents]]
+name = "slow"
+spec = "slow.py:Slow"
+
+[[tasks]]
+task = "micro1"
+steps = 150
+"""
+
+SLOW_BOT = """
+import time
+
+class Slow:
+    def reply(self, byte, reward):
+        time.sleep(0.05)
+        return 97
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """A folder with the plan of one match that takes some seconds."""
+    (tmp_path / "slow.py").write_text(SLOW_BOT)
+    (tmp_path / "plan.toml").write_text(SLOW)
+    return tmp_path
+
+
+def watch_a_match(page: Page) -> None:
+    """Open the replay of the first match in progress, and go to its present end."""
+    page.get_by_role("link", name="Watch").first.click(timeout=SOON)
+    page.wait_for_url("**/replay/*/", timeout=SOON)
+    page.get_by_text("growing", exact=True).wait_for(timeout=SOON)
+    page.keyboard.press("End")
+
+
+def test_a_match_in_progress_is_watched_to_its_end(slow: Path, open_page: OpenPage):
+    folder = slow / "out"
+    with started("tournament", "plan.toml", "-o", folder, "-q", cwd=slow) as run:
+        wait_until(lambda: is_heard(folder))
+        with shown(folder) as (url, _):
+            page = open_page(url)
+            watch_a_match(page)
+            assert not list((folder / "journals").iterdir())
+            page.locator("body[data-turn='149']").wait_for(timeout=SOON)
+            page.get_by_text("growing", exact=True).wait_for(state="detached", timeout=SOON)
+            assert run.wait(60) == 0
+            assert [path.name for path in (folder / "journals").iterdir()] == ["r0-m0-g0.jsonl.zst"]
+            page.keyboard.press("Home")  # its first turns are read from where the journal is now
+            page.locator("body[data-turn='0']").wait_for(timeout=SOON)
+            assert page.locator(".notice.bad:visible").count() == 0
+            page.close()
+
+
+def test_a_match_whose_run_was_killed_is_watched_when_it_is_played_again(
+    slow: Path, open_page: OpenPage, complaints: Complaints
+):
+    folder = slow / "out"
+    with started("tournament", "plan.toml", "-o", folder, "-q", cwd=slow) as run:
+        wait_until(lambda: is_heard(folder))
+        with shown(folder) as (url, _):
+            page = open_page(url)
+            watch_a_match(page)
+            run.kill()
+            run.wait()
+            with started("tournament", "plan.toml", "-o", folder, "--resume", "-q", cwd=slow) as again:
+                page.get_by_text("This match is played again from its beginning").wait_for(timeout=SOON)
+                page.keyboard.press("End")
+                page.locator("body[data-turn='149']").wait_for(timeout=SOON)
+                assert again.wait(60) == 0
+            page.close()
+    complaints.found = [one for one in complaints.found if "400" not in one]  # between the attempts
+
+
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202ereversed\x07\x1b[31m"
 
 

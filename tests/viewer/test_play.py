@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import trio
 import trio.testing
+from gymnasium import spaces
 
 from flagfall.agents.hosts.registry import Player
 from flagfall.errors import UsageError
@@ -18,19 +19,24 @@ from flagfall.events import SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.playing import MatchRequest
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.task import with_pictures
+from flagfall.tasks.task import Task, with_pictures
 from flagfall.timing import TimeControl
 from flagfall.viewer.play.controls import (
+    MAX_BUTTONS,
+    MAX_GOAL_CHARS,
     MAX_PICTURE_PIXELS,
     MAX_TEXT_CHARS,
     TAPE_STEPS,
     Score,
+    choices_of,
     controls_of,
     encode_png,
+    facts_of_task,
+    moves_of,
     shown_of,
 )
 from flagfall.viewer.play.host import MOVED, QUEUED_MESSAGES, Desk, Page
-from flagfall.viewer.play.session import PERSON, check_folder, play_plan
+from flagfall.viewer.play.session import LEFT_SECONDS, PERSON, PlaySession, check_folder, play_plan
 from tests.command_line import call_main
 
 
@@ -79,6 +85,82 @@ def test_keys_of_actions_are_the_digits_with_which_only_their_names_end():
 @pytest.mark.parametrize(("task_id", "kind"), [("micro1", "bytes"), ("gym:Pendulum-v1", "json")])
 def test_other_actions_are_typed(task_id, kind):
     assert controls_of(make_task(task_id), 0)["kind"] == kind
+
+
+# Boards and descriptions.
+
+
+class Ladder(Task):
+    """Two players climb a ladder of 300 rungs, each action a rung."""
+
+    players = ("player_0", "player_1")
+    action_space = spaces.Discrete(300)
+    observation_space = spaces.Dict({"action_mask": spaces.MultiBinary(300)})
+    nil_action = 0
+    instructions = "Climb. " * 2_000
+
+    def _reset(self, _seed):
+        raise NotImplementedError
+
+    def _step(self, action):
+        raise NotImplementedError
+
+    def reached_terminal_state(self):
+        return False
+
+    def describe_player(self, player):
+        return {"player_0": "left", "player_1": player}[player]
+
+    def describe_action(self, action, _player=None):
+        return f"rung {action}"
+
+    def describe_observation(self, _observation, player=None):
+        return f"seen by {player}"
+
+    def layout_of_actions(self, _player):
+        return {action: [(0.0, 0.0, 1.0, 0.5), (0.0, 0.0, 1.0, 0.5)] for action in range(299)}
+
+
+def test_a_page_gets_goal_players_and_board_of_a_task():
+    facts = facts_of_task(Ladder(), 0)
+    assert len(facts["goal"]) == MAX_GOAL_CHARS
+    assert facts["players"] == ["left", ""]
+    assert facts["board"]["areas"] == [(0.0, 0.0, 1.0, 0.5)]  # each once
+    assert facts["board"]["actions"][298] == [298, [0, 0]]
+    assert facts["controls"]["groups"] == [{"name": "Action", "buttons": []}]  # they come with each turn
+    assert facts_of_task(make_task("vgdl:windfall#0"), 0)["board"] is None
+
+
+def test_of_many_actions_those_that_are_allowed_have_buttons():
+    made = choices_of(Ladder(), 0, [0, 1] * 150)
+    assert [(button["action"], button["name"]) for button in made][:2] == [(1, "rung 1"), (3, "rung 3")]
+    assert len(choices_of(Ladder(), 0, [1] * 300)) == MAX_BUTTONS
+
+
+def test_moves_of_others_are_shown_on_boards_alone():
+    """What another seat has played may be a secret where no board shows it."""
+    score = Score(0, ["me", "other"])
+    score(TurnPlayed(0, 0, None, 0, 5, seat=0))
+    score(TurnPlayed(1, 1, None, 0, 7, seat=1))
+    assert moves_of(Ladder(), score.moves) == [
+        {"seat": 1, "name": "rung 7", "areas": [(0.0, 0.0, 1.0, 0.5), (0.0, 0.0, 1.0, 0.5)]}
+    ]
+    assert moves_of(make_task("duel:lamps"), score.moves) == []
+    score(TurnPlayed(2, 2, None, 0, 9, seat=0))
+    assert score.moves == {}
+
+
+def test_a_task_that_cannot_be_described_is_named():
+    class Broken(Ladder):
+        def layout_of_actions(self, player):
+            return {0: [player.area]}
+
+    with pytest.raises(UsageError, match=r"task Broken cannot be described: AttributeError"):
+        facts_of_task(Broken(), 0)
+
+
+def test_an_observation_without_a_picture_is_described_by_its_task():
+    assert shown_of(Ladder(), {"value": 1}, seat=1).text == "seen by player_1"
 
 
 # What is shown.
@@ -207,6 +289,30 @@ async def test_a_page_that_floods_is_held_up_and_its_controls_are_heard():
         wire.inbox.send_nowait(b'{"type":"seen"}')
         await desk.seen.wait()
         wire.inbox.send_nowait(None)
+
+
+# After the match.
+
+
+async def test_the_program_stays_until_the_pages_are_left(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+):
+    request = MatchRequest(tasks=("micro1",), agents=(), steps=1)
+    session = PlaySession(request, 0, "me", "micro1", tmp_path / "out")
+    said: list[str] = []
+    await session.stay(trio.Event(), said.append)
+    assert (autojump_clock.current_time(), said) == (0, [])  # no page has shown the end
+    with pytest.raises(UsageError, match="when the match is over"):
+        session.find_journal("match")
+    session.desk.seen.set()
+    wire = Wire()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(session.desk.seat, wire.page, wire.receive)
+        nursery.start_soon(session.stay, trio.Event(), said.append)
+        await trio.sleep(5_000)
+        wire.inbox.send_nowait(None)  # the page is closed
+    assert 5_000 + LEFT_SECONDS - 2 <= autojump_clock.current_time() <= 5_000 + LEFT_SECONDS + 2
+    assert "Ctrl-C ends" in said[0]
 
 
 # Stored plans, and bad input.

@@ -19,6 +19,7 @@ from flagfall.events import (
     TaskStarted,
     TurnPlayed,
 )
+from flagfall.recording.journal.reader import read_journal
 from flagfall.tasks.catalog import make_task
 from flagfall.tournament.store import Store
 from tests.command_line import call_main
@@ -77,9 +78,11 @@ def press(page: Any, *keys: str) -> None:
 
 
 def ends(page: Any, program: PlayProgram) -> None:
-    """Wait for the end screen, and for the program."""
+    """Wait for the end screen, and end the program, which would serve the replay."""
     shows(page, "over")
-    assert program.wait() == 0
+    page.wait_for_selector("#replay a")
+    assert program.interrupt() == 0
+    page.get_by_text("flagfall has ended").wait_for()
 
 
 PIXELS = """
@@ -268,6 +271,179 @@ def test_ctrl_c_ends_the_match_and_before_it_leaves_nothing(play, page):
     assert program.actions() == [1]
 
 
+# Boards, goals and replays.
+
+STONES = """
+from itertools import permutations
+
+import numpy as np
+from gymnasium import spaces
+
+from flagfall.tasks import StepResult, Task
+
+MOVES = [*permutations(range(4), 2), (0, 3)]  # the last one as a queen
+
+
+class Stones(Task):
+    \"\"\"A stone on a board of 2 x 2 cells, which is moved from cell to cell.\"\"\"
+
+    nil_action = 0
+    max_steps = 3
+    instructions = "Move the stone to the last cell.\\n" + "Take your time. " * 60
+    action_space = spaces.Discrete(len(MOVES))
+    observation_space = spaces.Dict({"action_mask": spaces.MultiBinary(len(MOVES))})
+
+    def _reset(self, seed):
+        self.at = 0
+        return self._seen()
+
+    def _step(self, action):
+        self.at = MOVES[action][1]
+        return StepResult(self._seen(), float(action == len(MOVES) - 1), self.at == 3, False, {})
+
+    def _seen(self):
+        return {"action_mask": np.array([start == self.at for start, _ in MOVES], np.int8)}
+
+    def reached_terminal_state(self):
+        return self.at == 3
+
+    def describe_action(self, action, player=None):
+        start, goal = MOVES[action]
+        return f"{'abcd'[start]} to {'abcd'[goal]}" + (" as a queen" if action == len(MOVES) - 1 else "")
+
+    def layout_of_actions(self, player):
+        cells = [(x / 2, y / 2, x / 2 + 0.5, y / 2 + 0.5) for y in range(2) for x in range(2)]
+        return {action: [cells[start], cells[goal]] for action, (start, goal) in enumerate(MOVES)}
+
+    def render(self, mode="rgb"):
+        if mode != "rgb":
+            raise NotImplementedError
+        board = np.full((40, 40, 3), 200, np.uint8)
+        x, y = self.at % 2 * 20, self.at // 2 * 20
+        board[y + 5 : y + 15, x + 5 : x + 15] = 40
+        return board
+
+
+class Many(Stones):
+    \"\"\"The same with more actions than a page has buttons; the further ones are never allowed.\"\"\"
+
+    action_space = spaces.Discrete(300)
+    observation_space = spaces.Dict({"action_mask": spaces.MultiBinary(300)})
+
+    def _seen(self):
+        return {"action_mask": np.pad(super()._seen()["action_mask"], (0, 300 - len(MOVES)))}
+"""
+
+
+def area(page: Any, number: int) -> Any:
+    return page.locator(f".area[data-area='{number}']")
+
+
+def next_turn(page: Any, turn: int) -> None:
+    page.wait_for_function("turn => document.body.dataset.turn === String(turn)", arg=turn)
+
+
+def test_a_piece_is_clicked_and_then_where_it_goes(play, page, tmp_path: Path, screenshot: Screenshots):
+    (tmp_path / "stones.py").write_text(STONES)
+    program = play("--task", f"{tmp_path / 'stones.py'}:Stones", "--time-control", "act=5m/10m")
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(program.url)
+    start = page.locator(".start")
+    start.wait_for()
+    assert "Move the stone to the last cell." in start.inner_text()
+    assert "more characters" in start.inner_text()  # the rest is folded
+    assert "Click a piece, and then where it goes." in start.inner_text()
+    look(page, screenshot, "board-start")
+    page.click("#begin")
+    next_turn(page, 0)
+    assert not page.get_by_text("Move the stone").is_visible()
+    page.click("details.goal summary")
+    assert "Move the stone" in page.inner_text("details.goal")
+    area(page, 3).hover()
+    assert page.inner_text(".pointed") == "not allowed now"
+    area(page, 3).click(force=True)  # no stone stands there
+    area(page, 0).click()
+    assert page.evaluate("document.body.dataset.chosen") == "0"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.body.dataset.chosen") == ""
+    area(page, 0).click()
+    area(page, 0).click()  # the same again takes it back
+    assert page.evaluate("document.body.dataset.chosen") == ""
+    area(page, 0).click()
+    area(page, 1).hover()
+    assert page.inner_text(".pointed") == "a to b"
+    look(page, screenshot, "board-chosen")
+    area(page, 1).click()
+    next_turn(page, 1)
+    page.click("summary:has-text('Actions as buttons')")
+    page.click("button[aria-label='b to a']")
+    next_turn(page, 2)
+    area(page, 0).click()
+    area(page, 3).click()
+    assert page.locator(".choice button").all_inner_texts() == ["a to d", "a to d as a queen"]
+    look(page, screenshot, "board-choice")
+    page.click(".choice button:has-text('queen')")
+    ends(page, program)
+    (end,) = [event for event in read_journal(program.journal) if isinstance(event, TaskEnded)]
+    assert end.reward == 1
+    turns = [event for event in read_journal(program.journal) if isinstance(event, TurnPlayed)]
+    assert [turn.action for turn in turns] == [0, 3, 12]
+
+
+def test_of_more_actions_than_buttons_those_that_are_allowed_have_one(play, page, tmp_path: Path):
+    (tmp_path / "stones.py").write_text(STONES)
+    program = play("--task", f"{tmp_path / 'stones.py'}:Many", "--steps", "2")
+    begin(page, program)
+    next_turn(page, 0)
+    area(page, 0).hover()
+    assert page.inner_text(".pointed") == "a to b, a to c, a to d, a to d as a queen"
+    page.click("summary:has-text('Actions as buttons')")
+    assert page.locator(".action").all_inner_texts() == ["a to b", "a to c", "a to d", "a to d as a queen"]
+    page.click("button[aria-label='a to c']")
+    next_turn(page, 1)
+    assert page.locator(".action").all_inner_texts() == ["c to a", "c to b", "c to d"]
+    area(page, 2).click()
+    area(page, 1).click()
+    ends(page, program)
+    turns = [event for event in read_journal(program.journal) if isinstance(event, TurnPlayed)]
+    assert [turn.action for turn in turns] == [1, 7]
+
+
+def test_tictactoe_is_clicked_and_its_replay_is_a_link(play, page, screenshot: Screenshots):
+    pytest.importorskip("pettingzoo")
+    program = play(
+        *("--task", "pettingzoo:classic/tictactoe_v3", "--agent", "random", "--name", "Ada"),
+        *("--seed", "4", "--time-control", "act=5m/10m"),
+    )
+    begin(page, program)
+    assert page.inner_text(".bar p") == "Ada (X, you) · random (O)"
+    next_turn(page, 0)
+    area(page, 4).hover()
+    assert page.inner_text(".pointed") == "row 2, column 2"
+    area(page, 4).click()
+    page.wait_for_selector(".mark")
+    assert "random played row" in page.inner_text(".below")
+    assert page.locator(".mark").count() == 1
+    look(page, screenshot, "tictactoe")
+    while page.evaluate("document.body.dataset.stage") == "playing":
+        answered = page.evaluate("document.body.dataset.answered")
+        page.locator(".area:not([aria-disabled='true'])").first.click()
+        page.wait_for_function(
+            "([answered]) => document.body.dataset.stage === 'over' || (document.querySelector('.area')"
+            " && document.body.dataset.turn !== answered)",
+            arg=[answered],
+        )
+    look(page, screenshot, "tictactoe-end")
+    with page.expect_popup() as opened:
+        page.click("#replay a")
+    replay = opened.value
+    replay.set_default_timeout(PATIENCE_MS)
+    replay.locator("canvas.picture[data-turn='0']").wait_for()
+    assert "Ada" in replay.inner_text("h1")
+    assert program.interrupt() == 0
+    assert program.actions()[0] == 4
+
+
 # Hostile messages. The page's own script stands still, and others speak through its connection.
 
 SEND = """
@@ -388,7 +564,7 @@ def test_the_page_looks_right_at_every_width(play, open_page, screenshot: Screen
     page.click("text=End it")
     shows(page, "over")
     look(page, screenshot, "end")
-    assert program.wait() == 0
+    ends(page, program)
 
 
 def look(page: Any, screenshot: Screenshots, name: str) -> None:

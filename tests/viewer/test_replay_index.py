@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from flagfall.events import ON_TIME, MatchEnded, StallSeen, TaskEnded, TaskStart
 from flagfall.recording.journal.format import encode
 from flagfall.recording.journal.reader import JournalError, JournalTruncated
 from flagfall.recording.match_result import ResultReader
+from flagfall.viewer.replay import recorded_match
 from flagfall.viewer.replay.chunk import chunk_of
 from flagfall.viewer.replay.index import Index
 from flagfall.viewer.replay.recorded_match import RecordedMatch
@@ -306,6 +310,66 @@ def test_a_growing_journal_is_read_on_where_it_ended(tmp_path):
     assert [chunk_of(index, number) for number in range(len(chunks))] == chunks
 
 
+def test_a_compressed_journal_is_read_on_while_it_grows_and_where_it_is_moved(tmp_path):
+    """A tournament writes compressed journals, and moves each at its end."""
+    plain = sealed(map(encode, bytes_match(3000)))
+    running, ended = tmp_path / "a-1.jsonl.zst", tmp_path / "a.jsonl.zst"
+    writer = zstandard.ZstdCompressor().compressobj()
+    running.write_bytes(writer.compress(plain[:60_000]) + writer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+    match = RecordedMatch(running)
+    match.read_all()
+    index, seen = match._index, match.summary()["turns"]
+    assert 0 < seen < 3000
+    with running.open("ab") as file:
+        file.write(writer.compress(plain[60_000:]) + writer.flush())
+    running.replace(ended)
+    match.follow(ended)
+    match.refresh()
+    match.read_all()
+    assert match._index is index
+    summary, chunks = read(ended)
+    assert match.summary() | {"pictures": {}} == summary
+    assert [match.chunk(number) for number in range(len(chunks))] == chunks
+    match.close()
+
+
+def test_a_journal_that_was_removed_and_made_anew_is_read_anew(tmp_path):
+    """The new file may have the number of the old one, and be longer already."""
+    path = write(tmp_path / "a.jsonl", bytes_match(300), whole=False)
+    match = RecordedMatch(path)
+    match.read_all()
+    with path.open("r+b") as file:
+        header, *rest = bytes_match(700)
+        file.write(sealed(map(encode, [replace(header, begun="2026-03-01"), *rest])))
+    match.refresh()
+    match.read_all()
+    summary = match.summary()
+    assert (summary["turns"], summary["state"], summary["match"]["begun"]) == (700, "complete", "2026-03-01")
+    match.close()
+
+
+def test_pages_that_follow_a_match_share_its_index_and_each_chunk(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jsonl", bytes_match(3000), whole=False)
+    match = RecordedMatch(path)
+    match.read_all()
+    looks: list[None] = []
+    made: list[int] = []
+    monkeypatch.setattr(match, "refresh", lambda: looks.append(None))
+    monkeypatch.setattr(recorded_match, "LOOK_SECONDS", 3600.0)
+
+    def make(index: Index, number: int) -> Any:
+        made.append(number)
+        return chunk_of(index, number)
+
+    monkeypatch.setattr(recorded_match, "chunk_of", make)
+    with ThreadPoolExecutor(8) as pool:
+        summaries = set(pool.map(lambda _: match.summary_bytes(), range(64)))
+        chunks = set(pool.map(lambda _: match.chunk_bytes(2), range(64)))
+    assert (len(summaries), len(looks), len(chunks), made) == (1, 1, 1, [2])
+    assert json.loads(chunks.pop()) == match.chunk(2)
+    match.close()
+
+
 def test_a_match_that_is_replaced_or_compressed_is_read_anew(tmp_path):
     path = write(tmp_path / "a.jsonl", bytes_match(300))
     match = RecordedMatch(path)
@@ -331,6 +395,15 @@ def test_a_journal_without_an_end_is_shown_with_one_line(tmp_path):
     summary, chunks = read(path)
     assert (summary["state"], summary["turns"], len(rows(chunks, "turn"))) == ("truncated", 300, 300)
     assert "without its last seal" in summary["state_detail"]
+
+
+def test_a_journal_that_is_being_written_grows_however_long_a_turn_takes(tmp_path):
+    path = write(tmp_path / "a.jsonl", bytes_match(300), whole=False)
+    os.utime(path, (1, 1))
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert read(path)[0]["state"] == "growing"
+    assert read(path)[0]["state"] == "truncated"
 
 
 def test_changed_bytes_are_shown_and_pointed_out(tmp_path):

@@ -190,6 +190,23 @@ def test_a_match_that_is_closed_for_others_is_not_taken_for_one_without_pictures
     replays.close()
 
 
+def test_a_request_for_pictures_outlasts_the_move_of_its_journal(odd, monkeypatch):
+    """A tournament moves each journal at the end of its match, while pages look at it."""
+    path, make = odd
+    monkeypatch.setenv("ODD", "hang")
+    match = RecordedMatch(path, rebuild=make)
+    match.read_all()
+    reached = Event()
+    monkeypatch.setattr(match._pictures, "_watch", lambda _turn: reached.set())
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(match.frames, 0)
+        assert reached.wait(60)
+        monkeypatch.delenv("ODD")
+        match.follow(path.rename(path.with_name("moved.jsonl")))
+        assert decoded(asked.result(60))[0]["why"] == ""
+    match.close()
+
+
 # What the file names.
 
 

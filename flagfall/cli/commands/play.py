@@ -47,8 +47,9 @@ def play(
 ) -> int:
     """Play a match yourself, in the browser: games by keys, LangRoom, byte tasks, against other agents.
 
-    The command prints the address of a page, opens it where there is a desktop, and ends with the match. The
-    match begins when you press the button of the page. You are one more agent: the kernel enforces the time
+    The command prints the address of a page, and opens it where there is a desktop. The match begins when you
+    press the button of the page. After it the page leads to the replay, and the command ends some minutes
+    after the page was closed, or by Ctrl-C. You are one more agent: the kernel enforces the time
     control, and the time that the connection takes is yours. The page may be closed and opened again; turns
     that pass meanwhile are late.
 
@@ -106,10 +107,7 @@ def play(
         session = PlaySession(request, seat, name, ids[0][:MAX_NAME], folder, opened.sinks(folder.name))
         session.request.check(option_of)
         session.request = session.request.seated()
-        try:
-            return _serve(session, bind, server, open_page=open_page)
-        finally:
-            _print_results(session)
+        return _serve(session, bind, server, open_page=open_page)
 
 
 def _check_seats(ids: Sequence[str], others: int, seat: int, name: str) -> None:
@@ -143,19 +141,25 @@ def _names(others: Sequence[str], person: str) -> list[str]:
 
 
 def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page: bool) -> int:
+    from contextlib import closing
     from functools import partial
 
     import trio
 
     from flagfall.cli.gvgai.execution import run_until_interrupted, say
     from flagfall.viewer.play.routes import play_routes
+    from flagfall.viewer.replay.routes import Replays
     from flagfall.viewer.server.access import Access
     from flagfall.viewer.server.app import make_app
     from flagfall.viewer.server.run import serve
 
+    replays = Replays(session.find_journal, trust=True)  # the match was made of these tasks here
+    is_over = False
+
     async def run(stop: trio.Event) -> None:
+        nonlocal is_over
         async with trio.open_nursery() as nursery:
-            app = make_app(play_routes(session.about(), session.desk), access=Access.of(bind))
+            app = make_app(play_routes(session.about(), session.desk, replays), access=Access.of(bind))
             url = await nursery.start(partial(serve, app, bind))
             address = f"{url}?token={bind.token}" if server.token_file is None else url
             print(f"play at {address}", flush=True)
@@ -163,10 +167,17 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
                 say(f"add ?token=... with the token in {server.token_file}")
             if open_page:
                 open_in_browser(address)
-            await session.run(stop, say)
+            try:
+                await session.run(stop, say)
+            finally:
+                _print_results(session)
+            is_over = not stop.is_set()
+            await session.stay(stop, say)
             nursery.cancel_scope.cancel()
 
-    return run_until_interrupted(run)
+    with closing(replays):
+        code = run_until_interrupted(run, stopping="ending the match, and closing the page")
+    return 0 if is_over else code
 
 
 def _print_results(session: PlaySession) -> None:

@@ -36,8 +36,8 @@ def serve(
     """Show a tournament while it runs, in a browser: standings, matches in progress, results.
 
     The page follows the folder: the tournament may run, have ended, or begin later. It leads to replays of
-    the matches that have ended, and to the report so far. Ctrl-C ends the server; the tournament is not
-    affected.
+    the matches that have ended or are being played, and to the report so far. Ctrl-C ends the server; the
+    tournament is not affected.
 
     Args:
         folder: Folder of the tournament.

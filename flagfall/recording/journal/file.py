@@ -247,6 +247,25 @@ def _open_without_emptying(name: str, flags: int) -> int:
     return os.open(name, flags & ~os.O_TRUNC, 0o666)
 
 
+_LOCKS: Final = Path("/proc/locks")
+
+
+def is_locked(path: Path) -> bool | None:
+    """Return whether a process of this machine has locked a file, as `JournalFile` does; `None` if not known.
+
+    Taking the lock to find out, even for a moment, could make a program fail that takes it then. Linux lists
+    all locks in `/proc/locks`.
+    """
+    if not _LOCKS.exists():
+        return None
+    try:
+        inode = path.stat().st_ino
+        lines = _LOCKS.read_text().splitlines()
+    except OSError:
+        return False
+    return any(" FLOCK " in line and f":{inode} " in line for line in lines)
+
+
 @contextmanager
 def open_lines(path: Path, max_bytes: int, offset: int = 0) -> Iterator[Iterator[bytes]]:
     """Open a journal and yield an iterator over its lines, each with its newline.

@@ -28,6 +28,7 @@ from flagfall.tournament.run.control import RunningState, RunState, send_command
 from flagfall.tournament.standings import stored_standings
 from flagfall.tournament.store import Store, StoredPlan, holds_tournament
 from flagfall.viewer.live.views import (
+    ENDINGS,
     MAX_LINE_CHARS,
     MAX_RUNNING,
     ClockReader,
@@ -242,6 +243,7 @@ class FolderReader:
             name = f"{state.match}-{state.attempt}"
             shown.append((running, name))
             if "/" not in name:
+                running.journal = any(map(self._is_written, (f"{name}{ending}" for ending in ENDINGS)))
                 wanted.append((name, len(state.agents), controls.get(state.task)))
         journals = self._clocks.read(wanted)
         for running, name in shown:
@@ -252,6 +254,12 @@ class FolderReader:
         while len(self._tasks) > 2 * MAX_KNOWN_TASKS:
             del self._tasks[next(iter(self._tasks))]
         return [running for running, _ in shown]
+
+    def _is_written(self, name: str) -> bool:
+        try:
+            return (self.folder / RUNNING / name).stat().st_size > 0
+        except (OSError, ValueError):
+            return False
 
     def read_standings(self) -> dict[str, Any]:
         """Return the standings, or `{"why": ...}` where there are none; this takes 40 µs a match at most.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hmac
+import os
+import re
 import secrets
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
@@ -17,10 +21,10 @@ from starlette.routing import Route
 
 from flagfall.errors import UsageError
 from flagfall.texts import one_line
-from flagfall.tournament.folder import JOURNALS
+from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.run.control import send_command
 from flagfall.viewer.live.folder_reader import FolderReader, News
-from flagfall.viewer.live.views import NewsItem, RunView
+from flagfall.viewer.live.views import ENDINGS, NewsItem, RunView
 from flagfall.viewer.pages import served_page
 from flagfall.viewer.replay.routes import Replays
 from flagfall.viewer.report.data import ENTRY, STYLES, report_data
@@ -109,27 +113,43 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
 LINKS: Final = {"replay": "replay/{match}/", "report": "report"}
 """Addresses of the pages; `{match}` stands for the id of a match."""
 
+MAX_LISTED: Final = 10_000
+"""Files of journals being written that are looked through; a run has one for each of its jobs."""
+
 KEEP_SECONDS: Final = 10.0
 """Time for which a report is shown again without reading the results anew."""
 
 KEEP_SHARE: Final = 10
 """A report is also kept for this many times as long as it took."""
 
-_ENDINGS: Final = (".jsonl.zst", ".jsonl")
-
 
 def replays_of(folder: Path) -> Replays:
-    """Return the replays of a tournament's matches, by their ids; modules that they name are not imported."""
+    """Return the replays of a tournament's matches, by their ids; modules that they name are not imported.
+
+    A match that is being played is shown by the journal of its newest attempt.
+    """
     return Replays(partial(_journal, folder))
 
 
 def _journal(folder: Path, match: str) -> Path:
-    for ending in _ENDINGS:
+    ended = [f"{JOURNALS}/{match}{ending}" for ending in ENDINGS]
+    for name in (*ended, *_newest_attempt(folder / RUNNING, match), *ended):  # it may be moved meanwhile
         try:
-            return path_inside(folder, f"{JOURNALS}/{match}{ending}")
+            return path_inside(folder, name)
         except UsageError as error:
             problem = error
     raise problem
+
+
+def _newest_attempt(running: Path, match: str) -> list[str]:
+    endings = "|".join(map(re.escape, ENDINGS))
+    pattern = re.compile(rf"{re.escape(match)}-([0-9]{{1,9}})(?:{endings})", re.ASCII)
+    attempts: dict[int, str] = {}
+    with suppress(OSError), os.scandir(running) as entries:  # it comes and goes with the run
+        for entry in islice(entries, MAX_LISTED):
+            if found := pattern.fullmatch(entry.name):
+                attempts[int(found[1])] = f"{RUNNING}/{entry.name}"
+    return [attempts[max(attempts)]] if attempts else []
 
 
 class ReportPage:

@@ -61,7 +61,10 @@ class SeatClock(msgspec.Struct):
 
 
 class RunningView(msgspec.Struct):
-    """A match that is being played; `seconds` since it began, `turn_seconds` since its last recorded turn."""
+    """A match that is being played; `seconds` since it began, `turn_seconds` since its last recorded turn.
+
+    `journal`: it has a journal, so that its replay can be opened.
+    """
 
     match: str
     task: str
@@ -71,6 +74,7 @@ class RunningView(msgspec.Struct):
     turn: int | None = None
     turn_seconds: float | None = None
     seats: list[SeatClock] | None = None
+    journal: bool = False
 
 
 class RunView(msgspec.Struct):
@@ -173,6 +177,9 @@ def _task_row(row: TaskRow) -> dict[str, Any]:
 
 # A journal reaches the file every 0.25 s. What was appended is read once, in small pieces; a journal that
 # grows faster than it is read here is given up, and its match is shown without the clocks of its seats.
+
+ENDINGS: Final = (".jsonl.zst", ".jsonl")
+"""What the name of a journal may end with."""
 
 MAX_FOLLOWED: Final = 16
 """Matches whose journals are read; a page shows about as many clocks at once."""
@@ -339,7 +346,7 @@ class ClockReader:
             journal.close()
 
     def _open(self, name: str, seats: int, control: TimeControl | None) -> FollowedJournal | None:
-        for ending in (".jsonl.zst", ".jsonl"):
+        for ending in ENDINGS:
             path = self._folder / f"{name}{ending}"
             try:
                 return FollowedJournal(path, seats, control)

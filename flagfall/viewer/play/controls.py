@@ -1,6 +1,6 @@
-"""The actions of a task as a page offers them: buttons with names and keys, or text that is typed. Pure.
+"""A task as a page offers it: its goal, its board, and its actions as buttons or text that is typed. Pure.
 
-The page gets plain values:
+The page gets plain values, the controls among them:
 
     {"kind": "buttons", "groups": [{"name": "Move", "buttons": [
         {"action": 1, "name": "left", "keys": ["ArrowLeft", "a"], "place": "left"}, ...]}], "idle": 0}
@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import io
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Any, Final
 
 import attrs
@@ -21,15 +22,15 @@ import numpy as np
 
 from flagfall.agents.human.keys import GAME_KEYS, ROOM_KEYS
 from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
+from flagfall.errors import UsageError
 from flagfall.events import Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
-from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.outcomes import SeatStats
-from flagfall.kernel.roles import TaskRole
+from flagfall.kernel.roles import Area, TaskRole
 from flagfall.kernel.spaces import spaces_of
-from flagfall.recording.journal.format import encode
 from flagfall.tasks.langroom.task import LangRoom
 from flagfall.tasks.task import ENVIRONMENT_MODES
 from flagfall.tasks.vgdl.task import VgdlTask
+from flagfall.texts import one_line
 
 MAX_BUTTONS: Final = 256
 """Most buttons of a page; tasks with more actions are played by typing them."""
@@ -64,6 +65,81 @@ _KEYS_OF_NAMES: Final = {
 _DIGITS: Final = tuple("0123456789")
 
 
+MAX_GOAL_CHARS: Final = 8_000
+"""Longest goal that is sent to the page."""
+
+MAX_BOARD_ACTIONS: Final = 10_000
+"""Most actions that are clicked; chess has 4,672."""
+
+MAX_BOARD_AREAS: Final = 1_000
+"""Most areas that are clicked; a board of 19 x 19 points has 361."""
+
+
+def facts_of_task(task: TaskRole, seat: int) -> dict[str, Any]:
+    """Return what a page shows of a task at one of its seats, before any turn.
+
+    Raises:
+        UsageError: the task cannot be described; the message has the reason.
+    """
+    with _describing(task):
+        names = [(player, task.describe_player(player)) for player in task.players]
+        return {
+            "goal": task.instructions[:MAX_GOAL_CHARS],
+            "players": ["" if name == player else name[:MAX_NAME_CHARS] for player, name in names],
+            "controls": controls_of(task, seat),
+            "board": _board(task.layout_of_actions(task.players[seat])),
+        }
+
+
+@contextmanager
+def _describing(task: TaskRole) -> Iterator[None]:
+    """Name the task whose code fails within the context."""
+    try:
+        yield
+    except Exception as error:
+        raise UsageError(f"task {task.id} cannot be described: {one_line(repr(error))}") from error
+
+
+def _board(layout: Mapping[int, Sequence[Area]]) -> dict[str, Any] | None:
+    """Return a layout with each area once: `{"areas": [...], "actions": [[action, [number of an area]]]}`."""
+    areas: dict[Area, int] = {}
+    actions = [
+        [int(action), [areas.setdefault(area, len(areas)) for area in path]]
+        for action, path in layout.items()
+    ]
+    is_shown = 0 < len(actions) <= MAX_BOARD_ACTIONS and len(areas) <= MAX_BOARD_AREAS
+    return {"areas": list(areas), "actions": actions} if is_shown else None
+
+
+def moves_of(task: TaskRole, moves: Mapping[int, Any]) -> list[dict[str, Any]]:
+    """Return moves by seat as they are shown on a board, which has no secrets; none of other tasks.
+
+    Raises:
+        UsageError: as for `facts_of_task`.
+    """
+    found = []
+    with _describing(task):
+        for seat, action in moves.items():
+            player = task.players[seat]
+            layout = task.layout_of_actions(player)
+            if layout and isinstance(action, int | np.integer):
+                name = task.describe_action(action, player)[:MAX_NAME_CHARS]
+                found.append({"seat": seat, "name": name, "areas": list(layout.get(int(action), ()))})
+    return found
+
+
+def choices_of(task: TaskRole, seat: int, mask: Sequence[int]) -> list[dict[str, Any]]:
+    """Return buttons for the first `MAX_BUTTONS` actions that a mask allows.
+
+    Raises:
+        UsageError: as for `facts_of_task`.
+    """
+    player = task.players[seat]
+    allowed = islice((action for action, is_allowed in enumerate(mask) if is_allowed), MAX_BUTTONS)
+    with _describing(task):
+        return [_button(action, task.describe_action(action, player), ()) for action in allowed]
+
+
 def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
     """Return the controls for one seat of a task."""
     inner = getattr(task, "task", task)  # of a wrapper
@@ -78,8 +154,9 @@ def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
     if getattr(task, "continuous", False) and start == 0 and count in {BYTES, BITS}:
         bits = [_button(bit, str(bit), (str(bit),)) for bit in range(BITS)]
         return {"kind": "bytes"} if count == BYTES else _buttons({"Answer": bits})
-    if count > MAX_BUTTONS:
-        return {"kind": "json"}
+    if count > MAX_BUTTONS:  # with a mask each turn has buttons for its own actions
+        has_mask = "action_mask" in spaces_of(task, seat).observation.get("spaces", {})
+        return _buttons({"Action": []}) if has_mask else {"kind": "json"}
     player = task.players[seat]
     names = [task.describe_action(start + number, player).lower() for number in range(count)]
     return _numbered(names, start, task.nil_action)
@@ -160,7 +237,10 @@ MAX_SCORE_CHARS: Final = 400
 
 
 class Score:
-    """Counts what happens at one seat; `on_out` is called with the reason when it is disqualified."""
+    """Counts what happens at one seat; `on_out` is called with the reason when it is disqualified.
+
+    `moves` has the newest action of each other seat since the last turn of this one.
+    """
 
     def __init__(self, seat: int, names: Sequence[str]) -> None:
         self.on_out: Callable[[str], None] = lambda _reason: None
@@ -174,6 +254,7 @@ class Score:
         self._tasks: deque[dict[str, Any]] = deque(maxlen=KEPT_TASKS)
         self._solved = self._ended = 0
         self._out: dict[int, str] = {}
+        self.moves: dict[int, Any] = {}
         self._tape: deque[list[Any]] = deque(maxlen=TAPE_STEPS)
         self._steps = 0
 
@@ -182,7 +263,10 @@ class Score:
         match event:
             case TurnPlayed() if event.seat == self._seat:
                 self._turn(event)
+            case TurnPlayed():
+                self.moves[event.seat] = event.action
             case TaskStarted():
+                self.moves.clear()
                 self._task = {"task": event.task[:MAX_SCORE_CHARS], "index": event.index}
             case TaskEnded():
                 self._end_task(event)
@@ -193,6 +277,7 @@ class Score:
 
     def _turn(self, event: TurnPlayed) -> None:
         self._last_verdict = event.verdict
+        self.moves.clear()
         exchange = _exchange(event.observation, event.action)
         if exchange is not None:
             reward = event.reward if isinstance(event.reward, int | float) else 0
@@ -291,8 +376,8 @@ class Shown:
     mask: list[int] | None = None
 
 
-def shown_of(task: Any, observation: Any) -> Shown:
-    """Return what to show of an observation, given the task in its state, if it is known.
+def shown_of(task: Any, observation: Any, seat: int = 0) -> Shown:
+    """Return what to show of an observation of a seat, given the task in its state, if it is known.
 
     A picture or a text that is the observation is shown, as an agent sees it; else the task draws itself.
     """
@@ -306,7 +391,7 @@ def shown_of(task: Any, observation: Any) -> Shown:
         seen = _rendered(task)
     if isinstance(seen, str):
         return Shown(text=seen[:MAX_TEXT_CHARS], mask=mask)
-    return Shown(text=_text(observation), mask=mask) if seen is None else Shown(seen, mask=mask)
+    return Shown(text=_text(task, observation, seat), mask=mask) if seen is None else Shown(seen, mask=mask)
 
 
 def _mask(observation: Any) -> list[int] | None:
@@ -330,21 +415,16 @@ def _rendered(task: Any) -> Any:
     return None
 
 
-def _text(observation: Any) -> str:
-    """Return an observation as text of bounded length."""
+def _text(task: Any, observation: Any, seat: int) -> str:
+    """Return an observation as text of bounded length, as its task describes it."""
     if isinstance(observation, str):
         return observation[:MAX_TEXT_CHARS]
     if observation is None:
         return ""
-    if isinstance(observation, Mapping):
-        observation = {name: value for name, value in observation.items() if name != "action_mask"}
-        observation = observation["observation"] if observation.keys() == {"observation"} else observation
-    if isinstance(observation, np.ndarray | np.generic):
-        return np.array2string(np.asarray(observation), threshold=400, precision=4)[:MAX_TEXT_CHARS]
-    try:
-        return encode(observation).decode()[:MAX_TEXT_CHARS]
-    except (CodecError, TypeError, ValueError, RecursionError):
-        return repr(observation)[:MAX_TEXT_CHARS]
+    with suppress(Exception):  # a task that cannot describe it is played from its values
+        text: str = task.describe_observation(observation, task.players[seat])
+        return text[:MAX_TEXT_CHARS]
+    return repr(observation)[:MAX_TEXT_CHARS]
 
 
 def encode_png(picture: Any) -> bytes:

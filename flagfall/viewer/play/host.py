@@ -23,7 +23,16 @@ from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS
-from flagfall.viewer.play.controls import Score, Shown, controls_of, encode_png, shown_of
+from flagfall.viewer.play.controls import (
+    MAX_BUTTONS,
+    Score,
+    Shown,
+    choices_of,
+    encode_png,
+    facts_of_task,
+    moves_of,
+    shown_of,
+)
 
 # Rule 1: one tab has the place. Another tab is refused; the same tab, opened again, takes over.
 # Rule 2: what a page sends waits in a short queue. When that is full nothing more is read, so a page that
@@ -61,7 +70,7 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 class Page:
     """A page that has the place; `send` raises `trio.BrokenResourceError` when the connection is gone.
 
-    This many `steps` of the tape and the controls of the `task` were sent to it; `messages` end when it is
+    This many `steps` of the tape and the facts of the `task` were sent to it; `messages` end when it is
     gone, and `scope` is cancelled to give it up.
     """
 
@@ -246,7 +255,7 @@ class _PageChannel(ProtocolChannel):
         if ask is None:
             return
         self._score.pay(ask.number, ask.reward)
-        shown = shown_of(self._seat.task, ask.observation)
+        shown = shown_of(self._seat.task, ask.observation, self._seat.number)
         text = encode(self._turn(ask, shown)).decode()
         if shown.picture is None:
             await self._page.send(text)
@@ -294,9 +303,14 @@ class _PageChannel(ProtocolChannel):
             "tape": tape,
             "score": self._score.as_data(seat.stats),
         }
-        if seat.task is not None and page.task is not seat.task:
+        if seat.task is None:
+            return turn
+        turn["moves"] = moves_of(seat.task, self._score.moves)
+        if shown.mask is not None and len(shown.mask) > MAX_BUTTONS:
+            turn["choices"] = choices_of(seat.task, seat.number, shown.mask)
+        if page.task is not seat.task:
             page.task = seat.task
-            turn["controls"] = controls_of(seat.task, seat.number)
+            turn["facts"] = facts_of_task(seat.task, seat.number)
         return turn
 
 

@@ -16,14 +16,15 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from flagfall.viewer.pages import served_page
 from flagfall.viewer.play.host import MAX_TAB_CHARS, MOVED, OVER, TAKEN, Desk, Page
+from flagfall.viewer.replay.routes import Replays, replay_routes
 from flagfall.viewer.server.app import refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 
-def play_routes(about: dict[str, Any], desk: Desk) -> list[BaseRoute]:
-    """Return the routes of a match: the page, which shows plain values before it, and its connection."""
+def play_routes(about: dict[str, Any], desk: Desk, replays: Replays) -> list[BaseRoute]:
+    """Return the routes of a match: the page, which shows plain values before it, its connection, replays."""
     page = served_page(
         title=f"Play {about['task']}", entry="play/main.js", blocks={"play": about}, styles=("play/play.css",)
     )
@@ -34,7 +35,11 @@ def play_routes(about: dict[str, Any], desk: Desk) -> list[BaseRoute]:
     async def connect(socket: WebSocket) -> None:
         await _serve(socket, desk)
 
-    return [Route("/", show, methods=["GET"]), WebSocketRoute("/socket", connect)]
+    return [
+        Route("/", show, methods=["GET"]),
+        WebSocketRoute("/socket", connect),
+        *replay_routes(replays, "/replay"),
+    ]
 
 
 async def _serve(socket: WebSocket, desk: Desk) -> None:

@@ -23,11 +23,11 @@ from flagfall.tasks.task import with_pictures
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.formats.fixed_rounds import Benchmark
 from flagfall.tournament.model import Output, PlannedAgent, PlannedTask, Stop, TournamentPlan
-from flagfall.tournament.records import MatchSpec
+from flagfall.tournament.records import Decision, MatchSpec, decide_match
 from flagfall.tournament.run.api import open_tournament
 from flagfall.tournament.run.match_observer import MatchObserver
 from flagfall.tournament.store import holds_tournament
-from flagfall.viewer.play.controls import Score, controls_of
+from flagfall.viewer.play.controls import Score, facts_of_task
 from flagfall.viewer.play.host import BrowserHost, Desk
 
 PERSON: Final = "human-browser"
@@ -122,6 +122,15 @@ END_SECONDS: Final = 20.0
 REOPEN_SECONDS: Final = 2.0
 """Time in which a page may be opened again to see the end, where none is open when the match ends."""
 
+LEFT_SECONDS: Final = 300.0
+"""After the match the program ends when the page has been closed, and no replay asked for, for this long."""
+
+LOOK_SECONDS: Final = 1.0
+"""Time between looks whether the person has left."""
+
+REPLAY: Final = "replay/match/"
+"""Address of the replay after the match."""
+
 
 class PlaySession:
     """A match with a person at a seat; `result` and `journal` are there after its end.
@@ -151,7 +160,8 @@ class PlaySession:
         self._seat = seat
         self._folder = folder
         self._over: dict[str, Any] | None = None
-        self._first_controls = self._look_up_controls()
+        self._first_task = self._look_up_task()
+        self._is_asked = False
         self.desk.greeting = self._greeting
 
     def about(self) -> dict[str, Any]:
@@ -167,26 +177,61 @@ class PlaySession:
             "bank_ms": _ms(control.bank),
             "tick_ms": _ms(request.tick_ns),
             "steps": request.steps,
-            **self._first_controls,
+            "facts": self._first_task,
         }
 
     async def run(self, stop: trio.Event, say: Callable[[str], None]) -> None:
         """Wait for the person to begin, play the match, and show its end.
 
         Args:
-            stop: set to end the match, or the waiting, before its end.
+            stop: set to end the match, or the waiting, before its end, as the person may do, too.
 
         Raises:
             FlagfallError: the match could not be played or stored; what was recorded stays.
         """
+        ending = trio.Event()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_set_after, self.desk.stopped, stop)
+            for event in (self.desk.stopped, stop):
+                nursery.start_soon(_set_after, event, ending)
             self._score.on_out = lambda reason: nursery.start_soon(self._tell_out, reason)
-            await _first_of(self.desk.started, stop)
-            if self.desk.started.is_set() and not stop.is_set():
+            await _first_of(self.desk.started, ending)
+            if self.desk.started.is_set() and not ending.is_set():
                 say("the match has begun")
-                await self._play(stop)
+                await self._play(ending)
             nursery.cancel_scope.cancel()
+
+    async def stay(self, stop: trio.Event, say: Callable[[str], None]) -> None:
+        """Wait after the match until the person has left the pages, if one has shown the end.
+
+        Args:
+            stop: set to end the waiting.
+        """
+        if self.desk.seen.is_set() and not stop.is_set():
+            say(f"the page leads to the replay; Ctrl-C ends, or closing the page for {LEFT_SECONDS:g} s")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._wait_until_left, nursery.cancel_scope)
+            await stop.wait()
+            nursery.cancel_scope.cancel()
+        await self.desk.push(_text({"type": "closed"}))
+
+    async def _wait_until_left(self, then: trio.CancelScope) -> None:
+        last_seen = trio.current_time()
+        while self.desk.seen.is_set() and trio.current_time() - last_seen < LEFT_SECONDS:
+            await trio.sleep(LOOK_SECONDS)
+            if self.desk.page is not None or self._is_asked:
+                last_seen, self._is_asked = trio.current_time(), False
+        then.cancel()
+
+    def find_journal(self, _name: str) -> Path:
+        """Return the journal, whatever its name in the address.
+
+        Raises:
+            UsageError: the match is not over.
+        """
+        if self.journal is None or self._over is None:
+            raise UsageError("the replay can be seen when the match is over")
+        self._is_asked = True
+        return self.journal
 
     async def _play(self, stop: trio.Event) -> None:
         fault: FlagfallError | None = None
@@ -232,10 +277,16 @@ class PlaySession:
 
     def _end(self, fault: FlagfallError | None) -> dict[str, Any]:
         """Return the message about the end of the match."""
-        result = self.result
+        result, decision = self.result, Decision()
+        if result is not None:
+            rewards, lost = [one.stats.reward for one in result.seats], [one.lost_by for one in result.seats]
+            decision = decide_match(result.reason, rewards, lost, has_rewards=True)
         return {
             "type": "over",
             "reason": "void" if result is None else result.reason,
+            "replay": None if self.journal is None else REPLAY,
+            "winners": decision.winners,
+            "why": decision.why,
             "fault": "" if fault is None else str(fault)[:MAX_FAULT_CHARS],
             "seats": [
                 {
@@ -254,14 +305,14 @@ class PlaySession:
             "folder": str(self._folder),
         }
 
-    def _look_up_controls(self) -> dict[str, Any]:
-        """Return the controls of the first task, from tasks that are made for this and closed again."""
+    def _look_up_task(self) -> dict[str, Any] | None:
+        """Return the facts of the first task, from tasks that are made for this and closed again."""
         request = self.request
         with with_pictures():
             scheduler, _ = build_scheduler(request.tasks, request.scheduler, request.steps)
         try:
             first = scheduler.next_task()
-            return {"controls": None if first is None else controls_of(complete_task(first), self._seat)}
+            return None if first is None else facts_of_task(complete_task(first), self._seat)
         finally:
             scheduler.close()
 

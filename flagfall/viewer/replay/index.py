@@ -16,7 +16,7 @@ import msgspec
 
 from flagfall.events import ON_TIME, Amount, MatchStarted, Reward, TurnPlayed, Whole
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.recording.journal.file import is_compressed, open_lines
+from flagfall.recording.journal.file import is_compressed, is_locked, open_lines
 from flagfall.recording.journal.format import (
     MAX_LINE_BYTES,
     MAX_LINE_TURNS,
@@ -38,7 +38,8 @@ PIECE_BYTES: Final = 512 * 1024
 """Text that is read between two looks at the index by others; some 10 ms of work."""
 
 GROWING_SECONDS: Final = 10.0
-"""A journal without an end was written to this recently, so it is taken to be growing."""
+"""A journal without an end was written to this recently, so it is taken to be growing; also one that is
+locked by its writer, as an agent may think for minutes."""
 
 MAX_CHUNKS: Final = 20_000
 """The most chunks that are indexed, 20,000,000 turns of one seat."""
@@ -93,6 +94,7 @@ class Index:
         self._looked = self._look()
         self._reading: Iterator[None] | None = None
         line = self._first_line()
+        self._first_hash = sha256(line).digest()
         self.schema: int = check_schema(path, line)
         try:
             (header,) = decode_events(line, self.schema)
@@ -142,7 +144,8 @@ class Index:
     def refresh(self) -> bool:
         """Look at the file again: return false if it was replaced, so that a new index is needed.
 
-        If the file has grown, `advance` continues behind what was read; if it is gone, `JournalError`.
+        If the file has grown, `advance` continues behind what was read; if it is gone, `JournalError`. A file
+        that was removed and made anew may have the same number, so its first line is compared, too.
         """
         if self._reading is not None:
             return True
@@ -150,7 +153,9 @@ class Index:
         if self._looked == before:
             return True
         is_replaced = self._looked[:2] != before[:2] or self._looked[2] < before[2]
-        if is_replaced or self._sealed_to_end or self._problem or is_compressed(self.path):
+        if is_replaced or self._sealed_to_end or self._problem:
+            return False
+        if sha256(self._first_line()).digest() != self._first_hash:
             return False
         self._reading = self._read()
         return True
@@ -258,7 +263,7 @@ class Index:
             return "damaged", self._problem
         if self._sealed_to_end:
             return "complete", ""
-        if time.time() - self._looked[3] < GROWING_SECONDS:
+        if time.time() - self._looked[3] < GROWING_SECONDS or is_locked(self.path):
             return "growing", "the match is being played"
         return "truncated", "it ends without its last seal: its writer was killed, or has paused"
 

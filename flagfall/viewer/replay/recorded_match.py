@@ -217,6 +217,16 @@ FIRST_VIEW_SECONDS: Final = 0.4
 PAUSE_SECONDS: Final = 0.000_5
 """Pause of the reading thread after each piece, in which a request can take the lock."""
 
+LOOK_SECONDS: Final = 0.5
+"""Shortest time between two looks at the file, whatever the number of pages that follow it."""
+
+LOOK_SHARE: Final = 4
+"""After a look the next one waits this many times its duration: a compressed file is decompressed up to where
+it was read."""
+
+MAX_KEPT_CHUNKS: Final = 4
+"""Chunks that are kept as JSON: pages that follow a match all ask for its last one."""
+
 
 class RecordedMatch:
     """A journal that is shown.
@@ -243,17 +253,39 @@ class RecordedMatch:
     ) -> None:
         self.path: Path = Path(path)
         self._trust = trust
-        self._has_own_tasks = rebuild is not None
-        self._rebuild: Rebuild = rebuild or partial(rebuild_tasks, trust=trust, journal=self.path)
+        self._own_rebuild = rebuild
         self._watch = watch
         self._lock = threading.Lock()
         self._index = Index(self.path)
+        self._is_gone = False
+        self._looking = threading.Lock()
+        self._look_at = 0.0
+        self._summary = b""
+        self._reading_chunk = threading.Lock()
+        self._chunks: OrderedDict[tuple[Index, int, int], bytes] = OrderedDict()
         self._reader: threading.Thread | None = None
         self._is_closed = False
         self._pictures = self._new_pictures()
 
     def _new_pictures(self) -> Pictures:
-        return Pictures(self.path, self._rebuild, self._watch)
+        rebuild = self._own_rebuild or partial(rebuild_tasks, trust=self._trust, journal=self.path)
+        return Pictures(self.path, rebuild, self._watch)
+
+    def follow(self, path: Path | None) -> None:
+        """Go on with the journal at the place where it is now; `None` if it is nowhere any more."""
+        is_gone = path is None
+        if is_gone == self._is_gone and path in {None, self.path}:
+            return
+        with self._lock:
+            self._look_at = 0.0
+            self._is_gone = is_gone
+            if path is not None and path != self.path:
+                self.path = self._index.path = path
+                self._draw_anew()
+
+    def _draw_anew(self) -> None:
+        former, self._pictures = self._pictures, self._new_pictures()
+        former.close()  # who waits for it asks the new one
 
     def close(self) -> None:
         """End the process that makes pictures, and the reading of the file."""
@@ -275,8 +307,7 @@ class RecordedMatch:
         with self._lock:
             if not self._index.refresh():
                 self._index = Index(self.path)
-                self._pictures.close()
-                self._pictures = self._new_pictures()
+                self._draw_anew()
             if not self._index.is_reading:
                 return
             if self._reader is None or not self._reader.is_alive():
@@ -295,15 +326,21 @@ class RecordedMatch:
     def summary(self) -> dict[str, Any]:
         """Return the summary of what was read so far."""
         with self._lock:
-            index, config = self._index, self._has_own_tasks
-            facts = picture_facts(index.tally, trust=self._trust, config=config)
-            return summary_of(index, facts)
+            index, config = self._index, self._own_rebuild is not None
+            summary = summary_of(index, picture_facts(index.tally, trust=self._trust, config=config))
+            if not self._is_gone:
+                return summary
+            gone = "the journal is not there any more; its match may be played again"
+            return summary | {"state": "truncated", "state_detail": gone}
 
     def chunk(self, number: int) -> dict[str, Any]:
         """Return a chunk; a `UsageError` if there is none, or the file cannot be read."""
         self._require(number)
+        return self._chunk_of(self._index, number)
+
+    def _chunk_of(self, index: Index, number: int) -> dict[str, Any]:
         try:
-            return chunk_of(self._index, number)
+            return chunk_of(index, number)
         except (OSError, EOFError) as error:
             raise JournalError(self.path, 1, None, f"cannot be read: {error}") from error
 
@@ -311,17 +348,48 @@ class RecordedMatch:
         """Return the pictures of a chunk, or of turns within it; a `UsageError` if there is none."""
         entry = self._require(number)
         first, last = (entry.first, entry.last) if span is None else span
-        return self._pictures.part(first, last)
+        while True:
+            pictures = self._pictures
+            try:
+                return pictures.part(first, last)
+            except UsageError:
+                if pictures is self._pictures:  # else the journal was moved or replaced meanwhile
+                    raise
 
     def _require(self, number: int) -> Any:
         with self._lock:
             chunks = self._index.tally.chunks
+            if self._is_gone:
+                raise UsageError("the journal of this match is not there any more")
             if not 0 <= number < len(chunks):
                 raise UsageError(f"there is no part {number} of this match; it has {len(chunks)}")
             return chunks[number]
 
     def summary_bytes(self) -> bytes:
-        """Return the summary as JSON, with what was added to the file; what is gone stays as it was."""
-        with suppress(JournalError):
-            self.refresh()
-        return json_bytes(self.summary())
+        """Return the summary as JSON, with what was added to the file; what is gone stays as it was.
+
+        Callers that ask within `LOOK_SECONDS` share one look at the file.
+        """
+        with self._looking:
+            began = time.monotonic()
+            if began >= self._look_at:
+                with suppress(JournalError):
+                    if not self._is_gone:
+                        self.refresh()
+                self._summary = json_bytes(self.summary())
+                now = time.monotonic()
+                self._look_at = now + max(LOOK_SECONDS, LOOK_SHARE * (now - began))
+            return self._summary
+
+    def chunk_bytes(self, number: int) -> bytes:
+        """Return a chunk as JSON, as `chunk` does; callers share it until the match has grown."""
+        self._require(number)
+        with self._reading_chunk:
+            index, kept = self._index, self._chunks
+            key = (index, number, index.offset)
+            if key not in kept:
+                kept[key] = json_bytes(self._chunk_of(index, number))
+            kept.move_to_end(key)
+            if len(kept) > MAX_KEPT_CHUNKS:
+                kept.popitem(last=False)
+            return kept[key]

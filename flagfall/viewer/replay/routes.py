@@ -12,10 +12,10 @@ import trio
 from starlette.responses import Response
 from starlette.routing import Route
 
+from flagfall.errors import UsageError
 from flagfall.viewer.pages import served_page
 from flagfall.viewer.replay.page import ENTRY, STYLES
 from flagfall.viewer.replay.recorded_match import RecordedMatch
-from flagfall.viewer.replay.summary import json_bytes
 from flagfall.viewer.server.app import path_inside
 
 if TYPE_CHECKING:
@@ -55,12 +55,22 @@ class Replays:
         return cls(partial(path_inside, place) if place.is_dir() else lambda _name: place, **options)
 
     def match(self, name: str) -> RecordedMatch:
-        """Return a match; a `UsageError` if there is no such journal."""
-        path = self._find(name)
+        """Return a match; a `UsageError` if there is no such journal, and was none.
+
+        A journal is looked for at each request, and followed where it is moved.
+        """
         with self._lock:
             found = self._open.get(name)
+            try:
+                path = self._find(name)
+            except UsageError:
+                if found is None:
+                    raise
+                found.follow(None)
+                return found
             if found is None:
                 found = self._open[name] = self._make(path)
+            found.follow(path)
             self._open.move_to_end(name)
             if len(self._open) > MAX_OPEN:
                 self._open.popitem(last=False)[1].close()
@@ -120,7 +130,7 @@ class _Pages:
     async def chunk(self, request: Request) -> Response:
         match = await self._match(request)
         number: int = request.path_params["number"]
-        return _json(await self._read(lambda: json_bytes(match.chunk(number))))
+        return _json(await self._read(partial(match.chunk_bytes, number)))
 
     async def frames(self, request: Request) -> Response:
         match = await self._match(request)

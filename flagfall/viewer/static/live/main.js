@@ -14,8 +14,8 @@ const page = readBlock("live");
 const send = page.command ? (command) => sendCommand(page.command, command) : null;
 const head = headOfPage(page, send);
 const standings = standingsPanel();
-const running = runningPanel(send);
-const news = newsPanel(page.links.replay ?? null);
+const running = runningPanel(page.links.replay, send);
+const news = newsPanel(page.links.replay);
 
 fill(document.getElementById("page"), head.element,
   el("div", { class: "live-grid" }, standings.element, running.element, news.element),

@@ -8,7 +8,7 @@ const MAX_ITEMS = 300;
 
 /**
  * Panel of the results.
- * @param {?string} replay address of a replay, with `{match}` for the match; null for no links
+ * @param {string} replay address of a replay, with `{match}` for the match
  * @returns {{element: HTMLElement, show: function(Object): void, focusFilter: function(): void,
  *   toggleProblems: function(): void}}
  */
@@ -65,7 +65,7 @@ function newsItem(item, replay) {
   const problem = item.void || item.why !== "" || late > 0 || out.length > 0;
   const words = [item.match, item.task ?? "", item.why, item.reason, item.void ? "void" : "", late ? "late" : "", item.stalls ? "stall" : "",
     ...item.seats.flatMap((seat) => [seat.agent, seat.out ?? ""]), out.length ? "disqualified" : ""];
-  const link = replay && item.journal && !item.void
+  const link = item.journal && !item.void
     ? el("a", { href: replay.replace("{match}", encodeURIComponent(item.match)), "aria-label": `Replay of ${plain(item.match)}` }, "Replay") : null;
   return el("li", {
     class: item.void ? "void" : "",

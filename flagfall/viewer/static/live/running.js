@@ -1,6 +1,6 @@
 // Matches in progress, with their clocks.
 
-import { el, fill, visible } from "../common/dom.js";
+import { el, fill, plain, visible } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
 import { ticker } from "./ticker.js";
 
@@ -9,10 +9,11 @@ const CONFIRM_MS = 4000;
 
 /**
  * Panel of the matches in progress.
+ * @param {string} replay address of a replay, with `{match}` for the match
  * @param {?function(Object): Promise<string>} send sends a command; null where they are not allowed
  * @returns {{element: HTMLElement, show: function(Object): void}}
  */
-export function runningPanel(send) {
+export function runningPanel(replay, send) {
   const info = el("span", { class: "small muted" });
   const empty = el("p", { class: "muted" }, "No match is being played.");
   const list = el("ul", { class: "matches" });
@@ -30,7 +31,7 @@ export function runningPanel(send) {
     }
     for (const [key, one] of wanted) {
       if (!cards.has(key)) {
-        cards.set(key, matchCard(one, send));
+        cards.set(key, matchCard(one, replay, send));
         list.append(cards.get(key).element);
       }
       cards.get(key).show(one, run.controllable);
@@ -47,25 +48,28 @@ export function runningPanel(send) {
 }
 
 /** One match. */
-function matchCard(match, send) {
+function matchCard(match, replay, send) {
   const time = el("span", { class: "number clock" });
   const turn = el("span", { class: "small muted number" });
   const problem = el("p", { class: "small", role: "alert", hidden: true });
   const setTime = ticker(time);
   const seats = match.agents.map((agent) => seatRow(agent));
   const cancel = send ? cancelButton(match, send, problem) : null;
+  const watch = el("a", { href: replay.replace("{match}", encodeURIComponent(match.match)), hidden: true,
+    "aria-label": `Watch ${plain(match.match)}` }, "Watch");
   const element = el("li", { class: "match", dataset: { match: match.match } },
     el("header", {},
       el("strong", {}, visible(match.match, 60)),
       el("span", { class: "small muted task" }, visible(match.task, 60)),
       match.attempt > 1 ? el("span", { class: "tag late" }, `attempt ${match.attempt}`) : null,
-      el("span", { class: "tail" }, turn, time, cancel)),
+      el("span", { class: "tail" }, turn, time, watch, cancel)),
     el("ul", { class: "seats" }, seats.map((seat) => seat.element)), problem);
 
   function show(now, controllable) {
     setTime(now.seconds);
     fill(turn, now.turn === null || now.turn === undefined ? "" : `turn ${count(now.turn)}`);
     seats.forEach((seat, place) => seat.show(now.seats?.[place] ?? null));
+    watch.hidden = !now.journal;
     if (cancel) cancel.hidden = !controllable;
   }
 

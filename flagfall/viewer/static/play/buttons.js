@@ -1,6 +1,6 @@
 // Actions as buttons and keys: pressed once for a step, or held down.
 
-import { el } from "../common/dom.js";
+import { el, fill } from "../common/dom.js";
 import { SKIP, TICK_SHARE } from "./player.js";
 
 /** Keys kept while no turn is open, so that quick ones are not lost. */
@@ -23,7 +23,7 @@ export function keyName(key) {
  * @param {{groups: Array, idle: *}} controls as the server describes them
  * @param {{tick: ?number, player: function(): Object}} options length of a tick in milliseconds; the answers
  * @returns {{element: HTMLElement, bindings: Array, choose: function(Object): ?Object, turn: function(Object): void,
- *   setPace: function(number): void, canPace: boolean, close: function(): void}}
+ *   press: function(*): void, setPace: function(number): void, canPace: boolean, close: function(): void}}
  */
 export function actionButtons(controls, { tick, player }) {
   const idle = controls.idle ?? null;
@@ -69,7 +69,7 @@ export function actionButtons(controls, { tick, player }) {
     return button;
   };
 
-  const groups = controls.groups.map(({ name, buttons }) => {
+  const groupOf = ({ name, buttons }) => {
     const cross = buttons.filter((one) => one.place);
     const rest = buttons.filter((one) => !one.place);
     return el("section", { class: "actions", "aria-label": name },
@@ -77,8 +77,8 @@ export function actionButtons(controls, { tick, player }) {
       el("div", { class: "action-rows" },
         cross.length ? el("div", { class: "cross" }, cross.map(buttonOf)) : null,
         rest.length ? el("div", { class: "row" }, rest.map(buttonOf)) : null));
-  });
-  const element = el("div", { class: "controls" }, groups);
+  };
+  const element = el("div", { class: "controls" }, controls.groups.map(groupOf));
 
   const all = controls.groups.flatMap(({ name, buttons }) => buttons.map((one) => ({ group: name, ...one })));
   const bindings = all.filter((one) => one.keys.length).map(({ action, name, keys, group }) => ({
@@ -96,9 +96,11 @@ export function actionButtons(controls, { tick, player }) {
   return {
     element,
     bindings,
+    press,
     canPace: idle !== null && !tick,
     setPace: (ms) => { stepMs = ms; },
-    turn: ({ mask }) => {
+    turn: ({ mask, choices }) => {
+      if (choices) fill(element, groupOf({ name: "Action", buttons: choices }));
       for (const button of element.querySelectorAll("button.action")) {
         const action = JSON.parse(button.dataset.action);
         button.disabled = Boolean(mask) && Number.isInteger(action) && mask[action] === 0;

@@ -3,10 +3,11 @@
 import { readBlock } from "../common/blocks.js";
 import { announce, el, fill, visible } from "../common/dom.js";
 import { bindKeys } from "../common/keys.js";
+import { clickedBoard } from "./board.js";
 import { actionButtons } from "./buttons.js";
 import { turnClock } from "./clock.js";
 import { connect } from "./connection.js";
-import { endScreen, reasonText, scorePanel, startScreen } from "./panels.js";
+import { MAX_GOAL, agentName, endScreen, reasonText, scorePanel, startScreen } from "./panels.js";
 import { SKIP, answerTurns } from "./player.js";
 import { typedBytes, typedJson } from "./typing.js";
 import { worldView } from "./world.js";
@@ -24,12 +25,16 @@ const NOTICES = {
 const about = readBlock("play");
 const tick = about.tick_ms;
 const clock = turnClock(about);
-const world = worldView();
+const board = clickedBoard({ press: (action) => inputs.press(action), agents: about.agents });
+const world = worldView(board);
+const goal = el("details", { class: "panel goal" }, el("summary", {}, "Goal"));
 const score = scorePanel();
 const notice = el("div", { class: "notice", role: "status", hidden: true });
 const banner = el("p", { class: "banner", role: "status", hidden: true });
 const place = el("div", { class: "place" });
 const stage = el("div", { class: "stage" });
+const seats = el("p", { class: "muted" });
+let players = [];
 let inputs = null;
 let keys = null;
 let link = null;
@@ -40,6 +45,7 @@ const player = answerTurns({
   answered: (action) => {
     document.body.dataset.answered = document.body.dataset.turn;
     banner.hidden = true;
+    board.turn(null);
     if (action !== SKIP) clock.wait(about.agents.length > 1 ? "waiting for the others" : "answered");
   },
   paced: Boolean(tick),
@@ -50,16 +56,30 @@ function setStage(name) {
   document.body.dataset.stage = name;
 }
 
-/** Make the controls of a task. */
-function useControls(controls) {
+/** Show what a task is about, and make its controls. */
+function useTask(facts) {
+  const { controls } = facts;
+  showPlayers(facts.players);
+  goal.hidden = !facts.goal;
+  goal.open = facts.goal.length <= MAX_GOAL / 2;
+  fill(goal, goal.firstElementChild, visible(facts.goal, MAX_GOAL * 4, { lines: true }));
+  board.use(facts);
   inputs?.close();
   keys?.close();
   const options = { tick, player: () => player };
   const make = { buttons: () => actionButtons(controls, options), bytes: () => typedBytes(options), json: () => typedJson(options) };
   inputs = make[controls.kind]();
-  keys = bindKeys(inputs.bindings, { title: "Keys" });
-  helpButton.hidden = !inputs.bindings.length;
-  fill(place, inputs.element, inputs.canPace ? paceSelect(inputs) : null);
+  const bindings = [...inputs.bindings, ...board.bindings()];
+  keys = bindKeys(bindings, { title: "Keys" });
+  helpButton.hidden = !bindings.length;
+  fill(place, facts.board ? el("details", { class: "all-actions" }, el("summary", {}, "Actions as buttons"), inputs.element) : inputs.element,
+    inputs.canPace ? paceSelect(inputs) : null);
+}
+
+/** Show the agents, with the names that the task has for its players. */
+function showPlayers(names) {
+  players = names;
+  if (about.agents.length > 1) fill(seats, about.agents.map((_, seat) => [seat ? " · " : "", agentName(about, seat, players)]));
 }
 
 /** The choice between a game that waits and one that goes on by itself. */
@@ -75,11 +95,12 @@ function paceSelect(of) {
 /** Show a turn and open it for an answer. */
 async function takeTurn(turn, picture) {
   if (document.body.dataset.stage !== "playing") showGame();
-  if (turn.controls) useControls(turn.controls);
+  if (turn.facts) useTask(turn.facts);
   score.show(turn.score);
   world.talk(turn.tape);
   const drawn = world.show(turn, picture);
   inputs.turn(turn);
+  board.turn(turn);
   if (turn.phase === "act") clock.start(turn);
   else showTaskEnd(turn);
   player.turn(turn);
@@ -99,12 +120,13 @@ function showGame() {
   setStage("playing");
   fill(stage, el("div", { class: "game" },
     el("div", { class: "left" }, world.element, banner),
-    el("div", { class: "right" }, clock.element, place, score.element)));
+    el("div", { class: "right" }, clock.element, place, goal, score.element)));
   if (!tick) announce("The match has begun.");
 }
 
 /** Show the end. */
 function showEnd(over) {
+  if (document.body.dataset.stage === "over") return; // it is connected again
   player.stop();
   clock.stop();
   keys?.close();
@@ -113,11 +135,17 @@ function showEnd(over) {
   helpButton.hidden = true;
   notice.hidden = true;
   world.talk(over.tape.slice(-1));
-  const end = endScreen(over, about);
+  board.turn(null);
+  const end = endScreen(over, about, players);
   fill(stage, end, world.element);
   end.focus();
   link.send({ type: "seen" });
+}
+
+/** Show that the server has ended: the replay is in the file alone. */
+function showClosed() {
   link.close();
+  document.getElementById("replay")?.replaceWith(el("p", {}, "flagfall has ended; the commands below show the match."));
 }
 
 /** Take a message of the server. */
@@ -125,6 +153,7 @@ function take(message, picture) {
   if (message.type === "turn") takeTurn(message, picture);
   else if (message.type === "over") showEnd(message);
   else if (message.type === "out") showOut(message.reason);
+  else if (message.type === "closed") showClosed();
   else if (message.stage === "waiting") showStart();
   else if (message.stage === "playing") showWaiting();
 }
@@ -159,6 +188,7 @@ function showWaiting() {
 
 /** Show the state of the connection. */
 function showState(state) {
+  if (document.body.dataset.stage === "over") return;
   notice.hidden = state === "open";
   if (state === "open") return;
   player.stop();
@@ -181,8 +211,9 @@ const stopButton = el("button", { type: "button", id: "stop", hidden: true, oncl
 fill(document.getElementById("page"),
   el("header", { class: "bar" },
     el("h1", {}, visible(about.task, 80)),
-    about.agents.length > 1 ? el("p", { class: "muted" }, about.agents.map((name, seat) => [seat ? " · " : "", visible(name, 80), seat === about.seat && name !== "you" ? " (you)" : ""])) : null,
+    seats,
     el("div", { class: "tools" }, helpButton, stopButton)),
   notice, stage, sure);
 setStage("connecting");
+showPlayers(about.facts?.players ?? []);
 link = connect({ message: take, state: showState });

@@ -18,8 +18,7 @@ const MAX_QUEUED = 4000;
  * Make the line to type in for a byte task. It asks for a line when the teacher has sent a dot or two spaces;
  * until then, and while text is queued, the steps go on by themselves.
  * @param {{tick: ?number, player: function(): Object}} options length of a tick in milliseconds; the answers
- * @returns {{element: HTMLElement, bindings: Array, choose: function(Object): ?Object, turn: function(Object): void,
- *   close: function(): void, canPace: boolean}}
+ * @returns {Object} as `actionButtons`, without `press`
  */
 export function typedBytes({ tick, player }) {
   let queue = [];
@@ -98,7 +97,7 @@ export function typedBytes({ tick, player }) {
 /**
  * Make the line to type an action as JSON, for tasks without numbered actions.
  * @param {{player: function(): Object}} options the answers
- * @returns {Object} as `typedBytes`
+ * @returns {Object} as `actionButtons`
  */
 export function typedJson({ player }) {
   const input = el("input", { type: "text", id: "line", autocomplete: "off", spellcheck: "false", maxlength: "4000" });
@@ -117,6 +116,7 @@ export function typedJson({ player }) {
   return {
     element: el("div", { class: "controls typing" }, form, wrong),
     bindings: [],
+    press: (action) => player().answer(action),
     canPace: false,
     setPace: () => {},
     turn: () => {},

@@ -12,26 +12,28 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
  * Make the view of the world.
+ * @param {{over: HTMLElement, below: HTMLElement}} board what lies over and below the picture
  * @returns {{element: HTMLElement, show: function(Object, ?Blob): Promise<void>, talk: function(Array): void}}
  */
-export function worldView() {
-  const canvas = el("canvas", { class: "picture", role: "img", "aria-label": "The world", hidden: true });
+export function worldView({ over, below }) {
+  const canvas = el("canvas", { class: "picture", role: "img", "aria-label": "The world" });
+  const frame = el("div", { class: "frame", hidden: true }, canvas, over);
   const words = el("div", { class: "words mono", hidden: true });
   const tape = tapeView();
-  const element = el("section", { class: "panel world", "aria-label": "World" }, canvas, words, tape.element);
+  const element = el("section", { class: "panel world", "aria-label": "World" }, frame, below, words, tape.element);
   return {
     element,
     show: async (turn, picture) => {
       words.hidden = !turn.text;
       if (turn.text) fill(words, visible(turn.text, MAX_WORLD_TEXT, { lines: true }));
       tape.show(turn);
-      canvas.hidden = picture === null;
+      frame.hidden = picture === null;
       if (picture === null) return;
       const bitmap = await createImageBitmap(picture);
       if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
         canvas.width = bitmap.width;
         canvas.height = bitmap.height;
-        canvas.style.setProperty("aspect-ratio", `${bitmap.width} / ${bitmap.height}`);
+        frame.style.setProperty("--aspect", String(bitmap.width / bitmap.height));
       }
       canvas.getContext("2d").drawImage(bitmap, 0, 0);
       canvas.setAttribute("aria-label", `The world at turn ${turn.number}`);
@@ -87,7 +89,7 @@ function tapeView() {
     },
     show: (turn) => {
       if (turn.heard === null) return;
-      if (turn.controls) bits = turn.controls.kind === "buttons";
+      if (turn.facts) bits = turn.facts.controls.kind === "buttons";
       const words = typeof turn.heard === "string";
       element.classList.toggle("in-words", words);
       other.textContent = words ? "room" : "teacher";

@@ -16,7 +16,7 @@ const TRUNCATED_MS = 10000;
  * @property {function(number): Promise<Object>} chunk turns and events of a chunk
  * @property {function(number): Promise<Frames>} frames pictures of a chunk
  * @property {function(function(Object): void): function(): void} subscribe calls the listener with each new
- *   summary while the match grows, and returns a function that ends that
+ *   summary while the match grows, or is played again, and returns a function that ends that
  */
 
 /**
@@ -27,6 +27,16 @@ const TRUNCATED_MS = 10000;
 export async function openSource(prefix = "") {
   const summary = readBlock(`${prefix}summary`);
   return summary === undefined ? new ServedSource("data/") : new EmbeddedSource(prefix, summary);
+}
+
+/**
+ * Whether a summary is of another attempt to play the same match: it began at another time.
+ * @param {Object} now a summary
+ * @param {?Object} before an earlier summary
+ * @returns {boolean}
+ */
+export function isPlayedAgain(now, before) {
+  return now.match.begun !== before?.match.begun;
 }
 
 /** Values that were asked for last, by key; promises, so that a value is made once. */
@@ -141,7 +151,15 @@ class ServedSource {
     const before = this.latest;
     try {
       const now = await this.summary();
-      const isNew = now.turns !== before?.turns || now.state !== before?.state || now.state_detail !== before?.state_detail;
+      const isAgain = isPlayedAgain(now, before);
+      if (isAgain) {
+        this.chunks = new KeptPromises();
+        this.pictures = new KeptPromises();
+      } else if (now.state === "growing" && now.turns < before.turns) {
+        this.latest = before; // the server reads the journal anew
+      }
+      const isNew = isAgain || (this.latest === now && (now.turns !== before?.turns || now.state !== before?.state
+        || now.state_detail !== before?.state_detail));
       if (isNew) for (const listener of this.listeners) listener(now);
     } catch {
       // The server may come back.

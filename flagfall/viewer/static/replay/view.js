@@ -11,6 +11,7 @@ import { EventsPanel } from "./events.js";
 import { findTurn, JUMPS } from "./jumps.js";
 import { LanesPanel } from "./lanes.js";
 import { Player, SPEEDS } from "./player.js";
+import { isPlayedAgain } from "./source.js";
 import { TurnPanel } from "./turnpanel.js";
 import { WorldPanel } from "./world.js";
 
@@ -37,17 +38,23 @@ export async function mountReplay(root, source, { keys = true, address = true } 
   return { showTurn: (turn) => view.player.go(turn), close: () => view.close() };
 }
 
+const PLAYED_AGAIN = "This match is played again from its beginning: what was shown before is of an attempt that does not count.";
+
 /** Panels of a replay and the frame that draws them. */
 class ReplayView {
   constructor(root, source, summary, { keys, address }) {
-    this.root = root;
-    this.address = address;
+    Object.assign(this, { root, source, keys, address });
+    this.start(summary);
+  }
+
+  start(summary, isAgain = false) {
     this.version = 0;
-    this.store = new Store(source, summary);
+    this.store = new Store(this.source, summary);
     this.player = new Player(this.store, () => this.later());
     this.closing = [];
     this.build(summary);
-    this.listen(source, keys);
+    if (isAgain) this.heading.element.after(el("p", { class: "notice", role: "status" }, PLAYED_AGAIN));
+    this.listen(this.source, this.keys);
     this.readAddress();
     this.draw(performance.now());
   }
@@ -97,8 +104,13 @@ class ReplayView {
     this.closing.push(() => this.bound.close());
   }
 
-  /** Take a summary that has grown; at the end of the match, go on with it. */
+  /** Take a summary that has grown; at the end of the match, go on with it. Begin anew with another attempt. */
   grow(summary) {
+    if (isPlayedAgain(summary, this.store.summary)) {
+      this.close();
+      this.start(summary, true);
+      return;
+    }
     const follows = this.player.turn === this.store.span[1] && !this.player.playing; // at the newest turn
     this.store.grow(summary);
     this.heading.grow();
@@ -230,6 +242,7 @@ class ReplayView {
   close() {
     for (const end of this.closing) end();
     cancelAnimationFrame(this.frame);
+    this.frame = undefined;
     clearTimeout(this.addressTimer);
     clearTimeout(this.restTimer);
     delete document.body.dataset.turn;
