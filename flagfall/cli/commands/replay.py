@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,13 +87,15 @@ def _tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
 
 def _write(file: Path, output: Path, span: tuple[int, int] | None, chosen: dict[str, Any]) -> None:
     from flagfall.cli.console.progress import watch_turns
-    from flagfall.viewer.replay.page import replay_page
+    from flagfall.viewer.replay.page import replay_parts
 
-    with watch_turns(f"writing {output}") as watch:
-        page = replay_page(file, turns=span, watch=watch, **chosen)
-    with replacing(output) as writing:
-        writing.write(page.decode())
-    print(f"{output}: {len(page) / 1024**2:,.1f} MB")
+    notes: list[str] = []
+    with watch_turns(f"writing {output}") as watch, replacing(output) as writing:
+        parts = replay_parts(file, turns=span, watch=watch, report=notes.append, **chosen)
+        written = sum(writing.buffer.write(part) for part in parts)
+    print(f"{output}: {written / 1024**2:,.1f} MB")
+    for note in notes:
+        print(f"flagfall: {output}: {note}", file=sys.stderr)
 
 
 def _serve(file: Path, bind: Any, chosen: dict[str, Any], *, open_page: bool) -> int:
