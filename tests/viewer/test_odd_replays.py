@@ -161,7 +161,7 @@ def test_negative_and_huge_times_and_rewards_are_numbers_of_json(tmp_path):
     path.write_bytes(sealed(lines))
     summary, chunks = shown(path)
     assert summary["match"]["seed"] == str(10**400)
-    assert summary["chunks"][0]["reward"] == 1.7976931348623157e308
+    assert summary["chunks"][0]["rewards"] == [1.7976931348623157e308]
     assert chunks[0]["turn"] == [0, 1, 2, 3, most]
 
 
