@@ -46,9 +46,9 @@ def replay(
     """
     if turns is not None and output is None:
         raise UsageError("--turns chooses what -o writes: add -o FILE.html")
-    span = None if turns is None else _span(turns)
+    span = None if turns is None else turn_span(turns)
     with reading(file):
-        chosen = _tasks(file, config, trust=trust)
+        chosen = chosen_tasks(file, config, trust=trust)
         if output is None:
             bind = _bind(options)
         else:
@@ -65,14 +65,15 @@ def _bind(options: ServerOptions) -> Any:
         raise UsageError(f"{error}{hint}") from error
 
 
-def _span(text: str) -> tuple[int, int]:
+def turn_span(text: str) -> tuple[int, int]:
+    """Return the first and the last turn of an option `--turns`."""
     match = re.fullmatch(r"(\d{1,18}):(\d{1,18})", text)
     if match is None:
         raise UsageError(f"--turns {text!r}: write the first and the last turn, such as 0:5000")
     return int(match[1]), int(match[2])
 
 
-def _tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
+def chosen_tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
     """Return how the tasks of the match are made."""
     from flagfall.cli.runs.plan import decide_trust, from_config
     from flagfall.viewer.replay.index import Index

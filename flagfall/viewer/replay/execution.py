@@ -42,6 +42,9 @@ MAX_WHY_CHARS: Final = 300
 MODES: Final = ("rgb", "ansi")
 """Render modes that are shown, the best first."""
 
+DRAWS_NONE: Final = "draws no pictures"
+"""End of the line on a task that cannot be drawn."""
+
 Rebuild = Callable[[MatchStarted], SchedulerRole]
 """A function that returns the task scheduler of a match with new tasks."""
 
@@ -207,7 +210,7 @@ class Execution:
                 return
             self._undrawn = self._undrawn or _line(wrong)
             return
-        self._undrawn = self._undrawn or _line(f"task {task.id} draws no pictures")
+        self._undrawn = self._undrawn or _line(f"task {task.id} {DRAWS_NONE}")
 
 
 def _render_nothing(_mode: str) -> None:

@@ -1,4 +1,4 @@
-"""Format of the pictures of a chunk, and its encoder; `static/replay/frames.js` has the decoder. Pure.
+"""Format of the pictures of a chunk, its encoder and decoder; `static/replay/frames.js` has another. Pure.
 
 The file is one zlib stream ("deflate" in browsers). Inflated:
 
@@ -43,7 +43,7 @@ import numpy as np
 from flagfall.recording.journal.format import writable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -76,6 +76,9 @@ _SAMPLE: Final = 8
 _LEVEL: Final = 6
 
 Which: TypeAlias = Literal["before", "end"]
+
+Frame: TypeAlias = "tuple[int, str, NDArray[np.uint8] | str]"
+"""A turn, `b` or `e` as in the format, and a picture (height, width, 3) or a text."""
 
 
 class NotAPicture(ValueError):
@@ -190,6 +193,48 @@ def no_frames(why: str) -> bytes:
     encoder = FrameEncoder()
     encoder.why = why
     return encoder.finish()
+
+
+def decode_frames(data: bytes) -> tuple[dict[str, Any], Iterator[Frame]]:
+    """Return the head of a chunk, and an iterator over its frames."""
+    body = memoryview(zlib.decompress(data))
+    at = 4 + int.from_bytes(body[:4], "little")
+    head = json.loads(bytes(body[4:at]))
+    return head, _decoded(head, body[at:])
+
+
+def _decoded(head: dict[str, Any], body: memoryview) -> Iterator[Frame]:
+    at, scenes = 0, []
+    for facts in head["scenes"]:
+        size, width, height = facts["tile"], facts["width"], facts["height"]
+        end = at + facts["tiles"] * size * size * 3
+        tiles = np.frombuffer(body[at:end], np.uint8).reshape(-1, size, size * 3)
+        scenes.append((_Canvas(-(-width // size), -(-height // size), size), tiles, width, height))
+        at = end
+    columns = (head["turns"], head["which"], head["scene"], head["lengths"])
+    for turn, which, scene, length in zip(*columns, strict=True):
+        if scene < 0:
+            yield turn, which, head["texts"][length]
+            continue
+        canvas, tiles, width, height = scenes[scene]
+        is_key, *numbers = _numbers(body[at : at + length])
+        at += length
+        places, chosen = np.arange(len(numbers)), np.array(numbers, np.intp)
+        if not is_key:
+            places, chosen = np.cumsum(chosen[1::2] + 1) - 1, chosen[2::2]
+        canvas.tiles[np.divmod(places, canvas.tiles.shape[1])] = tiles[chosen]
+        yield turn, which, canvas.lines[:height, : width * 3].reshape(height, width, 3).copy()
+
+
+def _numbers(data: memoryview) -> Iterator[int]:
+    """Yield the numbers of LEB128."""
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte >> 7 == 0:
+            yield number
+            number = shift = 0
 
 
 def _picture(rendered: Any) -> NDArray[np.uint8]:

@@ -120,7 +120,7 @@ class _Blocks:
         first, last = summary["turn_span"]
         wanted = range(len(summary["chunks"]))
         if turns is not None:
-            wanted = _chunks_with(summary, self._match.path, *turns)
+            wanted = chunks_with(summary, self._match.path, *turns)
             first, last = max(first, turns[0]), min(last, turns[1])
             summary = trim_summary(summary, wanted, (first, last))
         has_pictures = summary["pictures"]["available"]
@@ -160,7 +160,7 @@ class _Blocks:
         return self._bytes <= self._max_bytes
 
 
-def _chunks_with(summary: dict[str, Any], path: os.PathLike[str], first: int, last: int) -> range:
+def chunks_with(summary: dict[str, Any], path: os.PathLike[str], first: int, last: int) -> range:
     """Return the chunks that have turns of a span."""
     chunks = summary["chunks"]
     begins, ends = summary["turn_span"]
