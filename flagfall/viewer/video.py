@@ -7,6 +7,7 @@ on to ffmpeg when it is drawn. So memory does not grow with the match.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import textwrap
@@ -72,6 +73,9 @@ class _Format(NamedTuple):
     max_side: int
     max_frames: int
 
+
+_PART_OF_FFMPEG: Final = re.compile(r"^\[[^]]*\] ")
+"""Beginning of a message of ffmpeg: its part, and an address in its memory."""
 
 _OUTPUT: Final = "OUTPUT"
 """Stands in arguments for the file to write."""
@@ -414,10 +418,12 @@ class _Encoder:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-        if self._process.wait():
+        status = self._process.wait()
+        if status:
             self._messages.seek(0)
-            said = self._messages.read().decode(errors="replace").strip().splitlines()
-            raise OSError(f"ffmpeg: {one_line(said[-1]) if said else 'it has ended too early'}")
+            lines = self._messages.read().decode(errors="replace").splitlines()
+            said = [_PART_OF_FFMPEG.sub("", line) for line in lines] or [f"it ended with status {status}"]
+            raise OSError(f"ffmpeg: {one_line(said[0])}")
 
     def finish(self) -> None:
         """Complete the file; an `OSError` if it cannot be written."""

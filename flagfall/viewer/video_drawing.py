@@ -77,9 +77,9 @@ class _Letters:
             ImageDraw.Draw(image).text((0, 2), character, font=self._font, fill=255)
         return np.asarray(image)
 
-    def line(self, text: Sequence[str], colour: Colour = INK, marked: Sequence[bool] = ()) -> Picture:
+    def line(self, text: Sequence[str], marked: Sequence[bool] = (), colour: Colour = INK) -> Picture:
         """Return a text as a picture; marked characters are dark on light."""
-        masks = [self._mask(character) for character in text]
+        masks = [self._mask(character) for character in text or " "]
         if any(marked):
             masks = [255 - mask if mark else mask for mask, mark in zip(masks, marked, strict=True)]
         share = np.hstack(masks)[:, :, None] / np.float32(255)
@@ -111,21 +111,22 @@ class Frames:
             title: the first line of the caption.
         """
         picture = self._text(world) if isinstance(world, str) else world
+        row_height = self._letters.height
         if self._stage is None:
             self._stage = self._stage_for(*picture.shape[1::-1])
+            sides = (self._stage[1] + self._lines * row_height + 8, self._stage[0])
+            self._empty = _paper(*(side + side % 2 for side in sides))
         width, height = self._stage
         picture = _fitted(picture, width, height)
-        row_height = self._letters.height
-        frame = np.empty((height + self._lines * row_height + 8, width, 3), np.uint8)
-        frame[:] = PAPER
+        frame = self._empty.copy()
         top, left = (height - picture.shape[0]) // 2, (width - picture.shape[1]) // 2
         frame[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
         columns = (width - 8) // self._letters.width
         for number, (text, colour) in enumerate(self._caption(title, seats, columns)):
-            line = self._letters.line(text, colour)
+            line = self._letters.line(text, colour=colour)
             at = height + 4 + number * row_height
             frame[at : at + row_height, 4 : 4 + line.shape[1]] = line
-        return np.pad(frame, ((0, frame.shape[0] % 2), (0, width % 2), (0, 0)), "edge")
+        return frame
 
     def _stage_for(self, width: int, height: int) -> tuple[int, int]:
         most = self._max_side
@@ -162,17 +163,17 @@ class Frames:
         rows = rows[: MAX_TEXT_CELLS[1]]
         columns = max(TEXT_CELLS[0], *map(len, rows))
         height, width = self._letters.height, self._letters.width
-        picture = np.empty((max(TEXT_CELLS[1], len(rows)) * height, columns * width, 3), np.uint8)
-        picture[:] = PAPER
+        picture = _paper((1 + max(TEXT_CELLS[1], len(rows))) * height, (2 + columns) * width)
         for number, row in enumerate(rows):
             if row:
-                characters, marked = zip(*row, strict=True)
-                line = self._letters.line(characters, marked=marked)
-                picture[number * height : (number + 1) * height, : line.shape[1]] = line
-        margin = ((height // 2,) * 2, (width,) * 2)
-        return np.dstack(
-            [np.pad(picture[:, :, part], margin, constant_values=PAPER[part]) for part in range(3)]
-        )
+                line = self._letters.line(*zip(*row, strict=True))
+                top = height // 2 + number * height
+                picture[top : top + height, width : width + line.shape[1]] = line
+        return picture
+
+
+def _paper(height: int, width: int) -> Picture:
+    return np.full((height, width, 3), PAPER, np.uint8)
 
 
 def _cut(text: str, columns: int) -> str:
@@ -184,6 +185,6 @@ def _fitted(picture: Picture, width: int, height: int) -> Picture:
     rows, columns = picture.shape[:2]
     scale = min(height / rows, width / columns)
     if scale >= 1:
-        return picture.repeat(int(scale), axis=0).repeat(int(scale), axis=1)
+        return picture.repeat(int(scale), axis=1).repeat(int(scale), axis=0)  # the larger one copies rows
     size = (max(1, int(columns * scale)), max(1, int(rows * scale)))
     return np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BOX))
