@@ -25,7 +25,6 @@ from flagfall.errors import UsageError
 from flagfall.events import ON_TIME
 from flagfall.texts import counted, one_line
 from flagfall.viewer.parquet import take_events
-from flagfall.viewer.replay.execution import DRAWS_NONE
 from flagfall.viewer.replay.frames import MAX_TILE_BYTES, decode_frames
 from flagfall.viewer.replay.page import chunks_with
 from flagfall.viewer.replay.recorded_match import RecordedMatch
@@ -206,6 +205,8 @@ class _Film:
         for chunk in summary["chunks"][: self._chunks.start]:
             self._totals = [total + more for total, more in zip(self._totals, chunk["rewards"], strict=True)]
         self._tape: deque[tuple[int, str, str]] = deque(maxlen=TAPE_COLUMNS * TAPE_LINES)
+        self._has_tape = summary["view"] == "bytes"
+        self._players: list[list[Any]] = []  # from a turn on, the seats in the words of the task
         self._part = FIRST_PART
         self._problem = ""
 
@@ -257,10 +258,11 @@ class _Film:
         by_number = {turn.number: turn for turn in part}
         for of, which, picture in frames:
             by_number[of].pictures[which] = picture
-        for turn in part:
-            turn.observations = head["observations"].get(str(turn.number), {})
-        if not head["why"].endswith(DRAWS_NONE):
-            self._problem = head["why"]
+        for of, seat, *texts in zip(*head["described"].values(), strict=True):
+            by_number[of].said[seat] = [None if text < 0 else head["texts"][text] for text in texts]
+        self._players = self._players[-1:] + head["players"]
+        self._has_tape |= head["continuous"]
+        self._problem = head["why"]
         largest = max((scene["width"] * scene["height"] * 3 for scene in head["scenes"]), default=1)
         self._part = max(FIRST_PART, min(MAX_PART, MAX_TILE_BYTES // largest))
 
@@ -279,15 +281,24 @@ class _Film:
 
     def _lines(self, turn: _Turn) -> list[SeatLine]:
         verdicts = {turn.chunk["seat"][row]: turn.chunk["verdict"][row] for row in turn.rows}
+        players = next((names for begins, names in reversed(self._players) if begins <= turn.number), [])
+        named = {
+            seat: f"{self.seats[seat]} ({one_line(player)})"
+            for seat, player in enumerate(players[: len(self.seats)])
+        }
         return [
-            SeatLine(name, f"{round(total, 6):,.10g}", verdicts.get(seat, ON_TIME).replace(ON_TIME, ""))
+            SeatLine(
+                named.get(seat, name),
+                f"{round(total, 6):,.10g}",
+                verdicts.get(seat, ON_TIME).replace(ON_TIME, ""),
+            )
             for seat, (name, total) in enumerate(zip(self.seats, self._totals, strict=True))
         ]
 
     def _text(self, turn: _Turn) -> str:
         """Return the world of a turn without a picture: a tape of bytes, or what each seat saw and did."""
         chunk = turn.chunk
-        if self._summary["view"] == "bytes":
+        if self._has_tape and chunk["numbers"]:
             seen, played = (
                 _glyph(chunk["numbers"][name][turn.rows[0]]) for name in ("observation", "action")
             )
@@ -301,8 +312,9 @@ class _Film:
         lines = []
         for row in turn.rows:
             seat = chunk["seat"][row]
-            observation = turn.observations.get(str(seat), chunk["observation"][row])
-            for what, text in (("saw", observation), ("did", chunk["action"][row])):
+            said = turn.said.get(seat, (None, None))
+            for what, column, of_task in zip(("saw", "did"), ("observation", "action"), said, strict=True):
+                text = chunk[column][row] if of_task is None else of_task
                 words = f"{self.seats[seat]} {what} {text[:MAX_VALUE_CHARS]}"
                 lines += textwrap.wrap(words, TEXT_CELLS[0], subsequent_indent="  ")
         return "\n".join(lines)
@@ -327,14 +339,14 @@ class _Turn:
 
     Attributes:
         pictures: `b`, before its actions, and `e`, the end of its task after them; pictures or texts.
-        observations: by seat, where the journal has a digest alone.
+        said: by seat, observation and action in the words of the task, where it has others than the chunk.
     """
 
     chunk: dict[str, Any]
     number: int
     rows: Sequence[int]
     pictures: dict[str, Picture | str] = attrs.Factory(dict)
-    observations: dict[str, str] = attrs.Factory(dict)
+    said: dict[int, list[str | None]] = attrs.Factory(dict)
 
     @property
     def began_ns(self) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import zstandard
 
@@ -111,7 +112,10 @@ def test_values_of_any_depth_and_length_are_cut():
     odd = [deep, wide, [[[]] * 3000] * 30, 10**5000, -(10**4000), 1.5, None, True, {"$ndarray": "<f4"}, 2**60]
     for value in odd:
         assert len(text_of(value)) < 2100
-    assert text_of(deep) == "[" * 20 + '"…"' + "]" * 20
+    assert text_of(deep) == "[" * 20 + "'…'" + "]" * 20
+    assert text_of({"board": np.eye(3, dtype=np.int8), "turn": 1}) == "board:\n1 0 0\n0 1 0\n0 0 1\nturn: 1"
+    assert text_of([np.zeros((2, 2), int)]) == "[[[0, 0], [0, 0]]]"
+    assert text_of([np.zeros((99, 99))]) == "['array float64 (99, 99)']"
     assert text_of(2**60) == str(2**60)
     assert text_of(10**5000) == "a number of 16,610 bits"
 

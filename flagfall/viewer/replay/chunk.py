@@ -238,7 +238,8 @@ def _over(event: MatchEnded, _names: list[str]) -> str:
 
 
 def _told(event: Event, _names: list[str]) -> str:
-    return f"{event.title.capitalize()}: {text_of(event.facts(), MAX_DETAIL_CHARS)}"
+    facts = (f"{name}: {text_of(value, MAX_DETAIL_CHARS)}" for name, value in event.facts().items())
+    return f"{event.title.capitalize()}: {'; '.join(facts)}"
 
 
 _SENTENCES: Final[Mapping[type[Event], Callable[[Any, list[str]], str]]] = {

@@ -52,6 +52,10 @@ class EarnedRewards:
         other._first_turn, other._follows = self._first_turn, self._follows
         return other
 
+    def paid(self, seat: int) -> float:
+        """Return what the turns of the open task have paid a seat."""
+        return self._paid.get(seat, 0.0)
+
     def begin_task(self) -> None:
         """Take the beginning of a task."""
         self._paid.clear()

@@ -66,13 +66,13 @@ def picture_facts(tally: Tally, *, trust: bool, config: bool) -> dict[str, Any]:
     if view_of(tally) == "bytes":
         return {"available": False, "why": "", "format": FORMAT}
     if header.config is not None and '"python"' in header.config and not config:
-        why = "its tasks were made by a Python function: pictures need --config"
+        why = "its tasks were made by a Python function: pictures and names of actions need --config"
     elif not trust and not config:
         try:
             for task in header.tasks[:MAX_TASKS]:  # of more, none is made
                 check_imports(task)
         except UsageError as error:
-            why = one_line(f"{error}: if you trust this file, pictures need --trust")
+            why = one_line(f"{error}: if you trust this file, pictures and names of actions need --trust")
     return {"available": not why, "why": why, "format": FORMAT}
 
 

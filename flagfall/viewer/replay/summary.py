@@ -9,7 +9,7 @@ import attrs
 
 from flagfall.tasks.catalog import family_of
 from flagfall.texts import one_line
-from flagfall.viewer.replay.tally import CHUNK_ROWS, MAX_SHARE, ChunkEntry, SeatEntry, TaskEntry
+from flagfall.viewer.replay.tally import CHUNK_ROWS, MAX_SHARE, ChunkEntry, TaskEntry
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def summary_of(index: Index, pictures: Mapping[str, Any]) -> dict[str, Any]:
         "state": state,
         "state_detail": shortened("; ".join(filter(None, problems)), MAX_TEXT_CHARS),
         "match": _match(tally.header, tally),
-        "seats": [_seat(entry, has_reward=tally.has_rewards) for entry in tally.seats],
+        "seats": [_seat(tally, seat) for seat in range(len(tally.seats))],
         "turns": tally.turns,
         "chunk_turns": CHUNK_ROWS,
         "turn_span": [exact(tally.chunks[0].first), exact(last)],
@@ -109,8 +109,9 @@ def _result(tally: Tally) -> dict[str, Any]:
     return {"winners": list(decision.winners), "why": decision.why, **counts}
 
 
-def _seat(entry: SeatEntry, *, has_reward: bool) -> dict[str, Any]:
-    names = ("host", "ready_ns", "turns", "late", "illegal", "dropped")
+def _seat(tally: Tally, seat: int) -> dict[str, Any]:
+    entry = tally.seats[seat]
+    names = ("host", "ready_ns", "turns", "late", "illegal", "dropped", "won")
     out: dict[str, Any] | None = None
     if entry.disqualified is not None:
         turn, event = entry.disqualified
@@ -119,8 +120,7 @@ def _seat(entry: SeatEntry, *, has_reward: bool) -> dict[str, Any]:
         "name": shortened(entry.name, MAX_NAME_CHARS),
         **{name: getattr(entry, name) for name in names},
         "credit_ns": number(entry.credit_ns),
-        "reward": number(entry.reward) if has_reward else None,
-        "won": entry.won,
+        "reward": number(entry.reward + tally.earned.paid(seat)) if tally.has_rewards else None,
         "disqualified": out,
         "printed": [
             {"turn": exact(part.turn), "text": part.text, "left_out": number(part.left_out)}

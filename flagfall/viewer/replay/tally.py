@@ -323,9 +323,8 @@ class Tally:
             return
         most = max(totals, default=0)
         best = [seat for seat, paid in enumerate(totals) if paid == most]
-        self.episodes.update(
-            played=1, solved=event.result is True, failed=event.result is False, drawn=len(best) > 1
-        )
+        outcomes = {"solved": event.result is True, "failed": event.result is False, "drawn": len(best) > 1}
+        self.episodes.update(["played", *(name for name, has_come in outcomes.items() if has_come)])
         if len(best) == 1 and best[0] < len(self.seats):
             self.seats[best[0]].won += 1
 
