@@ -200,7 +200,10 @@ class _Film:
             self._chunks = chunks_with(summary, match.path, *turns)
             self._first, self._last = max(self._first, turns[0]), min(self._last, turns[1])
         self._begins = [task["first_turn"] for task in summary["tasks"]]
-        self.seats: list[str] = [one_line(seat["name"]) for seat in summary["seats"]]
+        names = [one_line(seat["name"]) for seat in summary["seats"]]
+        self.seats: list[str] = [
+            name if names.count(name) == 1 else f"{name} {seat}" for seat, name in enumerate(names)
+        ]
         self._totals = [0.0] * len(self.seats)
         for chunk in summary["chunks"][: self._chunks.start]:
             self._totals = [total + more for total, more in zip(self._totals, chunk["rewards"], strict=True)]
@@ -281,7 +284,9 @@ class _Film:
 
     def _lines(self, turn: _Turn) -> list[SeatLine]:
         verdicts = {turn.chunk["seat"][row]: turn.chunk["verdict"][row] for row in turn.rows}
-        players = next((names for begins, names in reversed(self._players) if begins <= turn.number), [])
+        players: list[str] = next(
+            (names for begins, names in reversed(self._players) if begins <= turn.number), []
+        )
         named = {
             seat: f"{self.seats[seat]} ({one_line(player)})"
             for seat, player in enumerate(players[: len(self.seats)])

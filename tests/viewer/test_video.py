@@ -225,7 +225,7 @@ def test_pictures_of_own_modules_need_trust(export, worlds, tmp_path):
     ended = export(path, "own.mp4")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"flagfall: {path}: there are no pictures for a video: ")
-    assert ended.err.endswith("if you trust this file, pictures need --trust\n")
+    assert ended.err.endswith("need --trust\n")
     assert not (tmp_path / "own.mp4").exists()
 
 
