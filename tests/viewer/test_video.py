@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +21,10 @@ import flagfall
 from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.recording.journal.reader import read_journal
 from flagfall.viewer import video
+from flagfall.viewer.parquet import open_source
+from flagfall.viewer.replay.execution import NICENESS
 from flagfall.viewer.replay.page import replay_blocks
+from flagfall.viewer.replay.recorded_match import RecordedMatch
 from flagfall.viewer.video_drawing import MAX_CAPTION_SEATS, Frames, SeatLine
 from tests.command_line import call_main
 from tests.viewer.journals import write
@@ -58,13 +64,13 @@ def frames_of(path):
     words = [ffmpeg.get_ffmpeg_exe(), "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     done = subprocess.run(words, capture_output=True, check=True)
     width, height, rate = re.findall(rb" (\d+)x(\d+)[ ,].* ([\d.]+) fps", done.stderr)[0]
-    shown = np.frombuffer(done.stdout, np.uint8).reshape(-1, int(height), int(width), 3)
-    return list(shown.astype(np.int16)), float(rate)
+    pixels = np.frombuffer(done.stdout, np.uint8).reshape(-1, int(height), int(width), 3)
+    return list(pixels.astype(np.int16)), float(rate)
 
 
 def pictures_of(journal, turns):
     """Return the pictures of a replay in order, the last of them again for as long as it is held."""
-    blocks = replay_blocks(journal, turns=turns)
+    blocks: dict[str, Any] = replay_blocks(journal, turns=turns)
     _, shown = decoded(blocks["frames-0"])
     pictures = list(shown.values())
     return pictures + [pictures[-1]] * HOLD
@@ -141,7 +147,7 @@ def test_a_tape_of_bytes_has_verdicts_rewards_and_the_result(export, tmp_path):
         verdict = "" if turn.verdict == "on time" else turn.verdict
         played = "".join("·" if of.action == 32 else chr(of.action) for of in turns[: number + 1])
         tape = f"teacher {seen[: number + 1].replace(' ', '·')}\nlearner {played}\n"
-        name = next(iter(read_journal(path))).agents[0]
+        name = open_source(path).header.agents[0]
         seat = SeatLine(name, f"{totals[number]:g}", verdict)
         expected = drawing.draw(tape, f"turn {number}  micro4", [seat])
         assert abs(frames[number] - expected).max() <= 12, number
@@ -149,6 +155,8 @@ def test_a_tape_of_bytes_has_verdicts_rewards_and_the_result(export, tmp_path):
 
 
 WORLDS = """
+import os
+
 import numpy as np
 from gymnasium import spaces
 
@@ -190,6 +198,13 @@ class Words(_World):
 
 class Blind(_World):
     pass
+
+
+class Priority(_World):
+    def render(self, mode="ansi"):
+        if mode == "ansi":
+            return str(os.nice(0))
+        raise NotImplementedError
 """
 
 
@@ -218,6 +233,17 @@ def test_worlds_of_all_sizes_texts_and_none_are_frames_of_one_size(export, world
     assert all(side % 2 == 0 for side in frames[0].shape[:2])
     middle = frames[0].shape[1] // 2
     assert [frames[at][100, middle].tolist() for at in (1, 5)] == [[40] * 3, [200] * 3]
+
+
+def test_who_waits_for_a_file_gets_it_at_the_priority_of_the_command(worlds):
+    path = worlds("Priority")
+    blocks: dict[str, Any] = replay_blocks(path, trust=True)
+    _, shown = decoded(blocks["frames-0"])
+    assert set(shown.values()) == {str(os.nice(0))}
+    with closing(RecordedMatch(path, trust=True)) as match:  # as a server shows it beside matches
+        match.read_all()
+        _, shown = decoded(match.frames(0))
+    assert set(shown.values()) == {str(min(19, os.nice(0) + NICENESS))}
 
 
 def test_pictures_of_own_modules_need_trust(export, worlds, tmp_path):
