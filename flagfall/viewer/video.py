@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 import attrs
 
@@ -50,9 +50,6 @@ MAX_VALUE_CHARS: Final = 500
 
 _SILENCE: Final = 32
 _MAX_ASCII: Final = 128
-
-Speed: TypeAlias = float | Literal["clock"]
-"""Turns a second, or the recorded times."""
 
 
 class _Format(NamedTuple):
@@ -128,7 +125,7 @@ def _write(
     report: Callable[[str], None],
     *,
     turns: tuple[int, int] | None = None,
-    speed: Speed = 10.0,
+    speed: float | Literal["clock"] = 10.0,
     trust: bool = False,
     rebuild: Rebuild | None = None,
     watch: Callable[[int], None] = lambda _turn: None,
@@ -195,10 +192,12 @@ class _Film:
         if why := summary["pictures"]["why"]:
             raise UsageError(f"{match.path}: there are no pictures for a video: {why}")
         self._chunks = range(len(summary["chunks"]))
-        self._first, self._last = summary["turn_span"]
+        begins, ends = map(int, summary["turn_span"])
+        self._first, self._last = begins, ends
         if turns is not None:
             self._chunks = chunks_with(summary, match.path, *turns)
-            self._first, self._last = max(self._first, turns[0]), min(self._last, turns[1])
+            self._first, self._last = max(begins, turns[0]), min(ends, turns[1])
+        self._has_end = self._last == ends
         self._begins = [task["first_turn"] for task in summary["tasks"]]
         names = [one_line(seat["name"]) for seat in summary["seats"]]
         self.seats: list[str] = [
@@ -230,7 +229,7 @@ class _Film:
         title = scene.title
         if self._problem:
             self._report(f"{self._match.path}: {self._problem}")
-        elif self._last == self._summary["turn_span"][1]:
+        elif self._has_end:
             title = self._result()
         yield _Scene(max(scene.at_ns, turn.ended_ns), scene.world, title, self._lines(turn))
 
@@ -238,11 +237,10 @@ class _Film:
         """Yield the turns with their pictures, up to the first one whose picture is missing."""
         for number in self._chunks:
             chunk = self._match.chunk(number)
-            rows = [row for row, turn in enumerate(chunk["turn"]) if turn >= self._first]
-            turns = [
-                _Turn(chunk, of, list(rows)) for of, rows in groupby(rows, key=chunk["turn"].__getitem__)
-            ]
-            turns = [turn for turn in turns if turn.number <= self._last]
+            numbers = chunk["turn"]
+            self._add_rewards(chunk, [row for row, turn in enumerate(numbers) if turn < self._first])
+            rows = [row for row, turn in enumerate(numbers) if self._first <= turn <= self._last]
+            turns = [_Turn(chunk, turn, list(of)) for turn, of in groupby(rows, numbers.__getitem__)]
             at = 0
             while at < len(turns):
                 part = turns[at : at + self._part]
@@ -252,6 +250,10 @@ class _Film:
                     if self._problem and not turn.pictures:
                         return
                     yield turn
+
+    def _add_rewards(self, chunk: dict[str, Any], rows: Sequence[int]) -> None:
+        for row in rows:
+            self._totals[chunk["seat"][row]] += chunk["reward"][row] or 0
 
     def _add_pictures(self, number: int, part: Sequence[_Turn]) -> None:
         """Fill in the pictures of some turns of a chunk."""
@@ -276,8 +278,7 @@ class _Film:
         title = f"turn {turn.number:,}  {name}"
         world = turn.pictures["b"] if "b" in turn.pictures else self._text(turn)
         yield _Scene(max(after_ns, turn.began_ns), world, title, self._lines(turn))
-        for row in turn.rows:
-            self._totals[turn.chunk["seat"][row]] += turn.chunk["reward"][row] or 0
+        self._add_rewards(turn.chunk, turn.rows)
         if "e" in turn.pictures:
             at_ns = max(after_ns, turn.ended_ns)
             yield _Scene(at_ns, turn.pictures["e"], f"{title}, at its end", self._lines(turn))

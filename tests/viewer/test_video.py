@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import zlib
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -27,7 +29,7 @@ from flagfall.viewer.replay.page import replay_blocks
 from flagfall.viewer.replay.recorded_match import RecordedMatch
 from flagfall.viewer.video_drawing import MAX_CAPTION_SEATS, Frames, SeatLine
 from tests.command_line import call_main
-from tests.viewer.journals import write
+from tests.viewer.journals import bytes_match, write
 from tests.viewer.reference_frames import decoded
 
 ffmpeg = pytest.importorskip("imageio_ffmpeg")
@@ -152,6 +154,26 @@ def test_a_tape_of_bytes_has_verdicts_rewards_and_the_result(export, tmp_path):
         expected = drawing.draw(tape, f"turn {number}  micro4", [seat])
         assert abs(frames[number] - expected).max() <= 12, number
     assert abs(frames[-1] - frames[2]).max() > 100, "the result is written over the number of the turn"
+
+
+def test_a_part_begins_with_the_rewards_before_it(export, tmp_path):
+    path = tmp_path / "part.jsonl"
+    first = 2**55  # which JavaScript does not have exactly
+    write(path, bytes_match(1200, first=first))
+    made = export(path, "part.gif", "--turns", f"{first + 1150}:{first + 1160}")
+    assert (made.code, made.err) == (0, "")
+    frames, _ = frames_of(tmp_path / "part.gif")
+    blocks: dict[str, Any] = replay_blocks(path, turns=(first, first + 1149))
+    total = sum(
+        reward or 0
+        for name, block in blocks.items()
+        if name.startswith("chunk")
+        for reward in json.loads(zlib.decompress(block))["reward"]
+    )
+    assert total > 1000
+    expected = Frames(1, 480).draw("", f"turn {first + 1150:,}  micro1", [SeatLine("agent 0", f"{total:,g}")])
+    rows = expected.shape[0] // 8
+    assert abs(frames[0][-rows:] - expected[-rows:]).max() <= 12
 
 
 WORLDS = """

@@ -60,11 +60,9 @@ EXPORTS: Final = {
 """Formats by name."""
 
 
-DEFAULT_SPEED: Final = 10.0
-"""Turns a second of a video, as the page of a replay has them at first."""
-
 MIN_SPEED: Final = 0.1
 MAX_SPEED: Final = 1_000.0
+"""Turns a second of a video; beyond them it would be a picture, or its end."""
 
 
 def _help() -> str:
@@ -132,7 +130,7 @@ def export(
 
             span = None if turns is None else turn_span(turns)
             tasks = chosen_tasks(sources[0].path, config, trust=trust)
-            chosen = {"turns": span, "speed": _speed(speed), **tasks}
+            chosen = {"turns": span, "speed": _speed(speed or "10"), **tasks}
         with watch_turns(f"writing {made}") as watch, replacing(made) as writing:
             if row.executes:
                 chosen["watch"] = watch
@@ -152,9 +150,9 @@ def _format_of(output: Path | None) -> str:
     raise UsageError(f"{found}; add --to {'|'.join(EXPORTS)}, or an output that ends in one of {known}")
 
 
-def _speed(text: str | None) -> float | str:
-    if text is None or text == "clock":
-        return text or DEFAULT_SPEED
+def _speed(text: str) -> float | str:
+    if text == "clock":
+        return text
     with suppress(ValueError):
         if MIN_SPEED <= float(text) <= MAX_SPEED:
             return float(text)

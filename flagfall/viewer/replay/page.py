@@ -117,7 +117,7 @@ class _Blocks:
         self, turns: tuple[int, int] | None, watch: Callable[[int], None]
     ) -> Iterator[tuple[str, Block]]:
         summary = self._match.summary()
-        first, last = summary["turn_span"]
+        first, last = map(int, summary["turn_span"])
         wanted = range(len(summary["chunks"]))
         if turns is not None:
             wanted = chunks_with(summary, self._match.path, *turns)
@@ -163,7 +163,7 @@ class _Blocks:
 def chunks_with(summary: dict[str, Any], path: os.PathLike[str], first: int, last: int) -> range:
     """Return the chunks that have turns of a span."""
     chunks = summary["chunks"]
-    begins, ends = summary["turn_span"]
+    begins, ends = map(int, summary["turn_span"])
     if first > last or first > ends or last < begins:
         raise UsageError(f"{path}: there are no turns {first}:{last}; the journal has {begins}:{ends}")
     low = max((at for at, chunk in enumerate(chunks) if chunk["first"] <= first), default=0)
