@@ -30,7 +30,7 @@ from benchmarks.measure import Row, reduced, skipped
 from benchmarks.moving_slider import moving_slider
 from benchmarks.suites import Suite, by_name
 from benchmarks.vgdl import OWN, PUBLIC
-from flagfall import read_journal
+from flagfall import read_journal, verify
 from flagfall.events import ON_TIME, MatchEnded, MatchStarted, TaskStarted, TurnPlayed, TurnsPlayed
 from flagfall.kernel.roles import TaskRole
 from flagfall.playing import run
@@ -39,10 +39,11 @@ from flagfall.tasks.building import rebuild
 from flagfall.tasks.catalog import make_task
 from flagfall.viewer.pages import bundle
 from flagfall.viewer.replay.execution import Execution
-from flagfall.viewer.replay.page import replay_page
+from flagfall.viewer.replay.page import replay_page, replay_parts
 
 TURNS: Final = 1_000_000
 GAME_TURNS: Final = 2_000
+LONG_TURNS: Final = 100_000
 LINE_TURNS: Final = 256
 PUBLIC_GAMES: Final = ("survivezombies", "plants", "chopper")
 """Games whose pictures take most, of those that were tried."""
@@ -196,6 +197,26 @@ def _page_of(name: str, task: str, path: Path, turns: int) -> tuple[Row, Row]:
     )
 
 
+def long_page(scale: int) -> Iterator[Row]:
+    """Measure how long the page of a match of 100,000 turns takes.
+
+    Args:
+        scale: divides the amount of work.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path, turns = Path(folder) / "long.jsonl", reduced(LONG_TURNS, scale)
+        run(f"vgdl:{OWN[0]}#0", "random", clock="virtual", steps=turns, seed=1, journal=path)
+
+        began = time.perf_counter()
+        with path.with_suffix(".html").open("wb") as file:
+            file.writelines(replay_parts(path))
+        written = time.perf_counter()
+        verify(path, partial(rebuild, trust=False))
+        ours, theirs = written - began, time.perf_counter() - written
+        figures = f"{ours:.1f} s", f"{theirs:.1f} s", f"{ours / theirs:.2f}x"
+        yield Row("page of 100,000 turns, written with their pictures", *figures, "<= 30 s")
+
+
 _SCRUB: Final = """async ([data, order]) => {
   const began = performance.now();
   const frames = await decodeFrames(Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)));
@@ -243,4 +264,4 @@ def scrubbing(scale: int) -> Iterator[Row]:
     yield Row(decoding, f"{decode_ms * 1000 / turns:.0f} ms")
 
 
-SUITE = Suite("replays of matches", by_name(long_journal, pages, scrubbing, moving_slider))
+SUITE = Suite("replays of matches", by_name(long_journal, pages, long_page, scrubbing, moving_slider))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -166,6 +166,13 @@ def self_contained_page(
         AssetError: a script or style of the package is missing or cannot be joined.
         ValueError: an id of a block is no plain word.
     """
+    return b"".join(page_parts(title=title, entry=entry, blocks=blocks.items(), styles=styles))
+
+
+def page_parts(
+    *, title: str, entry: str, blocks: Iterable[tuple[str, Block]], styles: Sequence[str] = ()
+) -> Iterator[bytes]:
+    """Yield a self-contained page in parts, each block as it comes; see `self_contained_page`."""
     script, style = bundle(entry), stylesheet(*BASE_STYLES, *styles)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
@@ -173,7 +180,7 @@ def self_contained_page(
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     style, script = f"<style>{style}</style>", f'<script type="module">{script}</script>'
-    return _page(title, head=head, style=style, blocks=blocks, script=script)
+    yield from _page(title, head=head, style=style, blocks=blocks, script=script)
 
 
 def served_page(*, title: str, entry: str, blocks: Mapping[str, Block], styles: Sequence[str] = ()) -> bytes:
@@ -182,12 +189,14 @@ def served_page(*, title: str, entry: str, blocks: Mapping[str, Block], styles: 
         f'<link rel="stylesheet" href="/static/{escape(name)}">' for name in (*BASE_STYLES, *styles)
     )
     script = f'<script type="module" src="/static/{escape(entry)}"></script>'
-    return _page(title, head="", style=links, blocks=blocks, script=script)
+    return b"".join(_page(title, head="", style=links, blocks=blocks.items(), script=script))
 
 
-def _page(title: str, *, head: str, style: str, blocks: Mapping[str, Block], script: str) -> bytes:
+def _page(
+    title: str, *, head: str, style: str, blocks: Iterable[tuple[str, Block]], script: str
+) -> Iterator[bytes]:
     shown = escape(one_line(title, MAX_TITLE_CHARS))
-    start = (
+    yield (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{head}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
@@ -195,8 +204,9 @@ def _page(title: str, *, head: str, style: str, blocks: Mapping[str, Block], scr
         f'<link rel="icon" href="data:,">\n<title>{shown}</title>\n{style}\n</head>\n<body>\n'
         '<main id="page"><noscript>This page needs JavaScript.</noscript></main>\n'
     ).encode()
-    parts = [_block(name, block) for name, block in blocks.items()]
-    return b"".join([start, *parts, script.encode(), b"\n</body>\n</html>\n"])
+    for name, block in blocks:
+        yield _block(name, block)
+    yield script.encode() + b"\n</body>\n</html>\n"
 
 
 def _hash(text: str) -> str:

@@ -15,6 +15,7 @@ HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.
 EXTRAS = (
     "h11",
     "httpx",
+    "imageio_ffmpeg",
     "matplotlib",
     "pettingzoo",
     "pyarrow",

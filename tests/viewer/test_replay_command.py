@@ -180,6 +180,34 @@ def test_a_match_that_no_page_can_hold_names_the_part_that_fits(tmp_path):
     assert page_module.MAX_PAGE_BYTES * 4 / 3 == 32 * 1024**2
 
 
+def test_pictures_without_room_are_left_out_and_all_turns_stay(call, open_page, tmp_path, monkeypatch):
+    path, output = tmp_path / "long.jsonl", tmp_path / "long.html"
+    run("vgdl:windfall#0", "random", clock="virtual", steps=2500, seed=3, journal=path)
+    whole = replay_blocks(path)
+    lengths = {name: len(block) for name, block in whole.items() if isinstance(block, bytes)}
+    room = sum(length for name, length in lengths.items() if name != "frames-2")
+    with pytest.raises(page_module.PageFull):  # a report takes another match instead
+        replay_blocks(path, max_bytes=room)
+    monkeypatch.setattr(page_module, "MAX_PAGE_BYTES", room)
+    first = chunk_in(whole, 2)["first"]
+    ended = call("replay", path, "-o", output)
+    assert ended.code == 0
+    assert ended.err == (
+        f"flagfall: {output}: pictures are left out from turn {first} on: a page holds 0 MB;"
+        f" --turns {first}:2499 writes them into another one\n"
+    )
+    page = open_page(output)
+    found = in_page(
+        page,
+        """const source = await openSource();
+        const [summary, chunk] = [await source.summary(), await source.chunk(2)];
+        const [before, frames] = [await source.frames(1), await source.frames(2)];
+        return [summary.turns, chunk.turn.length, before.kind, frames.kind, frames.why];""",
+    )
+    assert found[:4] == [2500, 2500 - first, "pictures", "none"]
+    assert found[4] in ended.err
+
+
 def test_the_page_of_a_game_is_small(game):
     assert len(replay_page(game)) < 300_000
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flagfall.viewer.pages import bundle
 from flagfall.viewer.replay import frames
-from flagfall.viewer.replay.frames import FrameEncoder, NotAPicture, no_frames
+from flagfall.viewer.replay.frames import FrameEncoder, NotAPicture, decode_frames, no_frames
 from tests.viewer.reference_frames import decoded
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def test_decoding_gives_the_pictures_that_were_encoded(shown):
     head, found = decoded(encoded(shown))
     assert head["turns"] == list(range(len(shown)))
     assert [turn for turn, picture in enumerate(shown) if not same(found[turn, "b"], picture)] == []
+    again, pairs = decode_frames(encoded(shown))
+    assert again == head
+    assert all(same(picture, shown[turn]) for turn, _, picture in pairs)
 
 
 def test_there_is_a_key_frame_at_least_every_32_frames_and_in_each_scene():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,9 +46,9 @@ def replay(
     """
     if turns is not None and output is None:
         raise UsageError("--turns chooses what -o writes: add -o FILE.html")
-    span = None if turns is None else _span(turns)
+    span = None if turns is None else turn_span(turns)
     with reading(file):
-        chosen = _tasks(file, config, trust=trust)
+        chosen = chosen_tasks(file, config, trust=trust)
         if output is None:
             bind = _bind(options)
         else:
@@ -64,14 +65,15 @@ def _bind(options: ServerOptions) -> Any:
         raise UsageError(f"{error}{hint}") from error
 
 
-def _span(text: str) -> tuple[int, int]:
+def turn_span(text: str) -> tuple[int, int]:
+    """Return the first and the last turn of an option `--turns`."""
     match = re.fullmatch(r"(\d{1,18}):(\d{1,18})", text)
     if match is None:
         raise UsageError(f"--turns {text!r}: write the first and the last turn, such as 0:5000")
     return int(match[1]), int(match[2])
 
 
-def _tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
+def chosen_tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
     """Return how the tasks of the match are made."""
     from flagfall.cli.runs.plan import decide_trust, from_config
     from flagfall.viewer.replay.index import Index
@@ -86,13 +88,15 @@ def _tasks(file: Path, config: str | None, *, trust: bool) -> dict[str, Any]:
 
 def _write(file: Path, output: Path, span: tuple[int, int] | None, chosen: dict[str, Any]) -> None:
     from flagfall.cli.console.progress import watch_turns
-    from flagfall.viewer.replay.page import replay_page
+    from flagfall.viewer.replay.page import replay_parts
 
-    with watch_turns(f"writing {output}") as watch:
-        page = replay_page(file, turns=span, watch=watch, **chosen)
-    with replacing(output) as writing:
-        writing.write(page.decode())
-    print(f"{output}: {len(page) / 1024**2:,.1f} MB")
+    notes: list[str] = []
+    with watch_turns(f"writing {output}") as watch, replacing(output) as writing:
+        parts = replay_parts(file, turns=span, watch=watch, report=notes.append, **chosen)
+        written = sum(writing.buffer.write(part) for part in parts)
+    print(f"{output}: {written / 1024**2:,.1f} MB")
+    for note in notes:
+        print(f"flagfall: {output}: {note}", file=sys.stderr)
 
 
 def _serve(file: Path, bind: Any, chosen: dict[str, Any], *, open_page: bool) -> int:

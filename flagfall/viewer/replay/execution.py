@@ -305,7 +305,7 @@ LOOKS: Final = 10
 was frozen, only one of them is lost, so a freeze costs no pictures."""
 
 NICENESS: Final = 10
-"""The process gets what the pages and running matches leave of a CPU."""
+"""A process in the background gets what the pages and running matches leave of a CPU."""
 
 _HEAD: Final = struct.Struct("<cI")
 _COMMAND: Final = struct.Struct("<qq")
@@ -318,6 +318,7 @@ class Job:
     path: Path
     rebuild: Rebuild
     patience_seconds: float
+    in_background: bool
     families: bytes
 
 
@@ -409,9 +410,9 @@ def main() -> None:
     commands, reports = _take_streams()
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
-    os.nice(NICENESS)
     os.environ["SDL_VIDEODRIVER"] = os.environ["SDL_AUDIODRIVER"] = "dummy"  # environments open no window
     job: Job = pickle.load(commands)  # noqa: S301 - from the parent process
+    os.nice(NICENESS * job.in_background)
     add_pickled(job.families)
     due: SimpleQueue[tuple[int, int]] = SimpleQueue()
     threading.Thread(target=_read_commands, args=(commands, due), daemon=True).start()

@@ -1,4 +1,4 @@
-"""Format of the pictures of a chunk, and its encoder; `static/replay/frames.js` has the decoder. Pure.
+"""Format of the pictures of a chunk, its encoder and decoder; `static/replay/frames.js` has another. Pure.
 
 The file is one zlib stream ("deflate" in browsers). Inflated:
 
@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -46,6 +47,8 @@ import numpy as np
 from flagfall.recording.journal.format import writable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
 FORMAT: Final = 2
@@ -79,6 +82,9 @@ _SAMPLE: Final = 8
 _LEVEL: Final = 6
 
 Which: TypeAlias = Literal["before", "end"]
+
+Frame: TypeAlias = "tuple[int, str, NDArray[np.uint8] | str]"
+"""A turn, `b` or `e` as in the format, and a picture (height, width, 3) or a text."""
 
 
 class NotAPicture(ValueError):
@@ -209,6 +215,48 @@ def no_frames(why: str) -> bytes:
     return encoder.finish()
 
 
+def decode_frames(data: bytes) -> tuple[dict[str, Any], Iterator[Frame]]:
+    """Return the head of a chunk, and an iterator over its frames."""
+    body = memoryview(zlib.decompress(data))
+    at = 4 + int.from_bytes(body[:4], "little")
+    head = json.loads(bytes(body[4:at]))
+    return head, _decoded(head, body[at:])
+
+
+def _decoded(head: dict[str, Any], body: memoryview) -> Iterator[Frame]:
+    at, scenes = 0, []
+    for facts in head["scenes"]:
+        size, width, height = facts["tile"], facts["width"], facts["height"]
+        end = at + facts["tiles"] * size * size * 3
+        tiles = np.frombuffer(body[at:end], np.uint8).reshape(-1, size, size * 3)
+        scenes.append((_Canvas(-(-width // size), -(-height // size), size), tiles, width, height))
+        at = end
+    columns = (head["turns"], head["which"], head["scene"], head["lengths"])
+    for turn, which, scene, length in zip(*columns, strict=True):
+        if scene < 0:
+            yield turn, which, head["texts"][length]
+            continue
+        canvas, tiles, width, height = scenes[scene]
+        is_key, *numbers = _numbers(body[at : at + length])
+        at += length
+        places, chosen = np.arange(len(numbers)), np.array(numbers, np.intp)
+        if not is_key:
+            places, chosen = np.cumsum(chosen[1::2] + 1) - 1, chosen[2::2]
+        canvas.tiles[np.divmod(places, canvas.tiles.shape[1])] = tiles[chosen]
+        yield turn, which, canvas.lines[:height, : width * 3].reshape(height, width, 3).copy()
+
+
+def _numbers(data: memoryview) -> Iterator[int]:
+    """Yield the numbers of LEB128."""
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte >> 7 == 0:
+            yield number
+            number = shift = 0
+
+
 def _picture(rendered: Any) -> NDArray[np.uint8]:
     """Return a picture uint8 (height, width, 3)."""
     if not isinstance(rendered, np.ndarray):
@@ -284,6 +332,17 @@ class _Scene:
         return self._tiled().encoded
 
 
+class _Canvas:
+    """Memory of one picture, filled up to whole tiles: as rows, as words of 8 bytes, and as tiles."""
+
+    def __init__(self, columns: int, rows: int, size: int) -> None:
+        height, row_bytes = rows * size, columns * size * 3
+        self.words: NDArray[np.uint64] = np.zeros(-(-height * row_bytes // 8), np.uint64)
+        pixels = self.words.view(np.uint8)[: height * row_bytes]
+        self.lines: NDArray[np.uint8] = pixels.reshape(height, row_bytes)
+        self.tiles: NDArray[np.uint8] = pixels.reshape(rows, size, columns, size * 3).swapaxes(1, 2)
+
+
 class _Tiling:
     """Pictures of one size as numbers of square tiles; `cost` is about the bytes before compression."""
 
@@ -292,8 +351,8 @@ class _Tiling:
         self._columns, self._rows = -(-width // size), -(-height // size)
         self._width, self._height = width, height
         self._numbers: dict[bytes, int] = {}
-        self._before: NDArray[np.uint8] | None = None
-        self._places = np.zeros(self._columns * self._rows, np.int64)
+        self._canvas, self._before = (_Canvas(self._columns, self._rows, size) for _ in range(2))
+        self._places = [-1] * (self._columns * self._rows)
         self.encoded: dict[int, bytes] = {}
         self._data_bytes = 0
 
@@ -312,39 +371,53 @@ class _Tiling:
     def tiles(self) -> bytes:
         return b"".join(self._numbers)
 
-    def _cut(self, picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the tiles of a picture, [place, byte]."""
-        size, columns, rows = self.size, self._columns, self._rows
-        if (columns * size, rows * size) != (self._width, self._height):
-            padded = np.zeros((rows * size, columns * size, 3), np.uint8)
-            padded[: self._height, : self._width] = picture
-            picture = padded
-        cut = picture.reshape(rows, size, columns, size, 3).swapaxes(1, 2)
-        return np.ascontiguousarray(cut).reshape(rows * columns, size * size * 3)
+    def _touched(self) -> NDArray[np.intp]:
+        """Return the places with a word that differs from the picture before, in order: few in most."""
+        words = np.flatnonzero(self._canvas.words != self._before.words)
+        places = len(self._places)
+        if not self._numbers or len(words) * 8 > len(self._canvas.words):
+            return np.arange(places)
+        row_bytes = self._canvas.lines.shape[1]
+        ends = np.concatenate((words * 8, np.minimum(words * 8 + 7, self._canvas.lines.size - 1)))
+        lines, at = np.divmod(ends, row_bytes)
+        found = np.zeros(places, bool)
+        found[lines // self.size * self._columns + at // (self.size * 3)] = True
+        return np.flatnonzero(found)
+
+    def _renumber(self) -> list[int]:
+        """Note the tiles of the new picture; return the places at which they differ."""
+        touched = self._touched()
+        tiles = self._canvas.tiles[np.divmod(touched, self._columns)].reshape(-1)
+        changed, numbers, places = [], self._numbers, self._places
+        for place, tile in zip(touched.tolist(), tiles.view(f"V{self.size**2 * 3}").tolist(), strict=True):
+            number = numbers.setdefault(tile, len(numbers))
+            if number != places[place]:
+                places[place] = number
+                changed.append(place)
+        return changed
 
     def add(self, frame: int, picture: NDArray[np.uint8], *, is_key: bool) -> None:
-        tiles = self._cut(picture)
-        before, self._before = self._before, tiles
-        numbers, places = self._numbers, self._places
-        differs = np.ones(len(tiles), bool) if before is None else (tiles != before).any(axis=1)
-        changed = np.flatnonzero(differs)
-        for place in changed.tolist():
-            places[place] = numbers.setdefault(tiles[place].tobytes(), len(numbers))
+        self._canvas.lines[: self._height, : self._width * 3] = picture.reshape(self._height, -1)
+        changed = self._renumber()
+        self._canvas, self._before = self._before, self._canvas
         if is_key:
-            data = b"\1" + _leb128(places)
+            data = b"\1" + _leb128(self._places)
         else:
-            pairs = np.empty((len(changed), 2), np.int64)
-            pairs[:, 0] = np.diff(changed, prepend=-1) - 1
-            pairs[:, 1] = places[changed]
-            data = b"\0" + _leb128(np.concatenate(([len(changed)], pairs.reshape(-1))))
+            pairs = [len(changed)]
+            for before, place in pairwise((-1, *changed)):
+                pairs += (place - before - 1, self._places[place])
+            data = b"\0" + _leb128(pairs)
         self.encoded[frame] = data
         self._data_bytes += len(data)
 
 
-def _leb128(numbers: NDArray[Any]) -> bytes:
-    """Return whole numbers from 0 to 2**21 - 1 as LEB128."""
-    numbers = numbers.astype(np.uint32)
-    low, middle, high = numbers & 127, (numbers >> 7) & 127, (numbers >> 14) & 127
-    is_long, is_longest = numbers >= 1 << 7, numbers >= 1 << 14
-    three = np.stack((low | (is_long << 7), middle | (is_longest << 7), high), axis=1).astype(np.uint8)
-    return bytes(three[np.stack((np.ones_like(is_long), is_long, is_longest), axis=1)])
+def _leb128(numbers: Iterable[int]) -> bytes:
+    """Return whole numbers from 0 on as LEB128."""
+    data = bytearray()
+    for number in numbers:
+        rest = number
+        while rest >> 7:
+            data.append(rest & 127 | 128)
+            rest >>= 7
+        data.append(rest)
+    return bytes(data)

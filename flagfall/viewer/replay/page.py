@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.viewer.pages import Block, self_contained_page
+from flagfall.viewer.pages import Block, page_parts
+from flagfall.viewer.replay.frames import no_frames
 from flagfall.viewer.replay.recorded_match import RecordedMatch
 from flagfall.viewer.replay.summary import json_bytes, trim_chunk, trim_summary
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, shortened
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from flagfall.viewer.replay.execution import Rebuild
 
@@ -28,22 +31,36 @@ STYLES: Final = ("replay/replay.css",)
 _LEVEL: Final = 6
 
 
-def replay_page(
+def replay_page(path: str | os.PathLike[str], **chosen: Any) -> bytes:
+    """Return the replay of a journal as one HTML file; see `replay_parts`."""
+    return b"".join(replay_parts(path, **chosen))
+
+
+def replay_parts(
     path: str | os.PathLike[str],
     *,
     trust: bool = False,
     rebuild: Rebuild | None = None,
     turns: tuple[int, int] | None = None,
     watch: Callable[[int], None] = lambda _turn: None,
-) -> bytes:
-    """Return the replay of a journal as one HTML file; see `replay_blocks`.
+    report: Callable[[str], None] = lambda _line: None,
+) -> Iterator[bytes]:
+    """Yield the replay of a journal as one HTML file, in parts as they are made; see `replay_blocks`.
+
+    Args:
+        report: takes a line on pictures that have no room in the page, with the turn from which on they are
+            left out; the turns themselves stay.
 
     Raises:
-        UsageError: the file is no journal, there are no such turns, or they need more than `MAX_PAGE_BYTES`.
+        UsageError: the file is no journal, there are no such turns, or their data, without pictures, has more
+            than `MAX_PAGE_BYTES`.
     """
-    blocks: dict[str, Any] = replay_blocks(path, trust=trust, rebuild=rebuild, turns=turns, watch=watch)
-    title = f"{blocks['summary']['file']} - flagfall replay"
-    return self_contained_page(title=title, entry=ENTRY, blocks=blocks, styles=STYLES)
+    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch, in_background=False)
+    with closing(match):
+        match.read_all()
+        title = f"{shortened(match.path.name, MAX_NAME_CHARS)} - flagfall replay"
+        blocks = _Blocks(match, "", MAX_PAGE_BYTES, report).made(turns, watch)
+        yield from page_parts(title=title, entry=ENTRY, blocks=blocks, styles=STYLES)
 
 
 class PageFull(UsageError):
@@ -80,56 +97,73 @@ def replay_blocks(
     Raises:
         UsageError: the file is no journal, or there are no such turns; `PageFull`: they need more room.
     """
-    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch)
-    try:
+    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch, in_background=False)
+    with closing(match):
         match.read_all()
-        return _Blocks(match, prefix, max_bytes).collect(turns, watch)
-    finally:
-        match.close()
+        return dict(_Blocks(match, prefix, max_bytes).made(turns, watch))
 
 
 @attrs.define(eq=False)
 class _Blocks:
-    """Collects the blocks of a page."""
+    """Makes the blocks of a page; without `report`, pictures that have no room are a `PageFull`."""
 
     _match: RecordedMatch
     _prefix: str
     _max_bytes: int
-    _blocks: dict[str, Block] = attrs.Factory(dict)
+    _report: Callable[[str], None] | None = None
     _bytes: int = 0
 
-    def collect(self, turns: tuple[int, int] | None, watch: Callable[[int], None]) -> dict[str, Block]:
+    def made(
+        self, turns: tuple[int, int] | None, watch: Callable[[int], None]
+    ) -> Iterator[tuple[str, Block]]:
         summary = self._match.summary()
-        first, last = summary["turn_span"]
+        first, last = map(int, summary["turn_span"])
         wanted = range(len(summary["chunks"]))
         if turns is not None:
-            wanted = _chunks_with(summary, self._match.path, *turns)
+            wanted = chunks_with(summary, self._match.path, *turns)
             first, last = max(first, turns[0]), min(last, turns[1])
             summary = trim_summary(summary, wanted, (first, last))
-        self._blocks[f"{self._prefix}summary"] = summary
+        has_pictures = summary["pictures"]["available"]
+        spans = []
         for place, number in enumerate(wanted):
             chunk = self._match.chunk(number)
             if turns is not None:
                 chunk = trim_chunk(chunk, summary["chunks"][place], (first, last))
             held = chunk["turn"] or [chunk["first"]]
-            watch(held[-1])
-            self._add(f"chunk-{place}", zlib.compress(json_bytes(chunk), _LEVEL), (first, held[0]))
-            if summary["pictures"]["available"]:
-                frames = self._match.frames(number, (held[0], held[-1]))
-                self._add(f"frames-{place}", frames, (first, held[0]))
-        return self._blocks
+            spans.append((held[0], held[-1]))
+            data = zlib.compress(json_bytes(chunk), _LEVEL)
+            if not self._has_room(data):
+                raise PageFull(self._match.path, first, held[0])
+            yield f"{self._prefix}chunk-{place}", data
+            if not has_pictures:
+                watch(held[-1])
+        yield f"{self._prefix}summary", summary  # after the chunks, with which it was corrected
+        if has_pictures:
+            yield from self._pictures(wanted, spans)
 
-    def _add(self, name: str, data: bytes, held: tuple[int, int]) -> None:
+    def _pictures(self, wanted: range, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[str, Block]]:
+        left_out = b""
+        for place, (number, span) in enumerate(zip(wanted, spans, strict=True)):
+            frames = left_out or self._match.frames(number, span)
+            if not left_out and not self._has_room(frames):
+                if self._report is None:
+                    raise PageFull(self._match.path, spans[0][0], span[0])
+                most = f"a page holds {MAX_PAGE_BYTES / 1024**2:,.0f} MB"
+                part = f"--turns {span[0]}:{spans[-1][1]} writes them into another one"
+                why = f"pictures are left out from turn {span[0]} on: {most}; {part}"
+                self._report(why)
+                frames = left_out = no_frames(why)
+            yield f"{self._prefix}frames-{place}", frames
+
+    def _has_room(self, data: bytes) -> bool:
         self._bytes += len(data)
-        if self._bytes > self._max_bytes:
-            raise PageFull(self._match.path, *held)
-        self._blocks[self._prefix + name] = data
+        return self._bytes <= self._max_bytes
 
 
-def _chunks_with(summary: dict[str, Any], path: os.PathLike[str], first: int, last: int) -> range:
+def chunks_with(summary: dict[str, Any], path: os.PathLike[str], first: int, last: int) -> range:
     """Return the chunks that have turns of a span."""
     chunks = summary["chunks"]
-    begins, ends = summary["turn_span"]
+    begins, ends = map(int, summary["turn_span"])
     if first > last or first > ends or last < begins:
         raise UsageError(f"{path}: there are no turns {first}:{last}; the journal has {begins}:{ends}")
     low = max((at for at, chunk in enumerate(chunks) if chunk["first"] <= first), default=0)

@@ -83,10 +83,14 @@ class Pictures:
     """
 
     def __init__(
-        self, path: Path, rebuild: Rebuild, watch: Callable[[int], None] = lambda _turn: None
+        self,
+        path: Path,
+        rebuild: Rebuild,
+        watch: Callable[[int], None] = lambda _turn: None,
+        *,
+        in_background: bool = True,
     ) -> None:
-        self._path = path
-        self._rebuild = rebuild
+        self._job = (path, rebuild, TURN_SECONDS, in_background)
         self._watch = watch
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[int, int], bytes] = OrderedDict()
@@ -117,7 +121,7 @@ class Pictures:
         if self._failure:
             return no_frames(self._failure)
         if self._worker is None:
-            self._worker = _Worker(Job(self._path, self._rebuild, TURN_SECONDS, pickled_families()))
+            self._worker = _Worker(Job(*self._job, pickled_families()))
         lost = ""
         if not self._is_closed:  # `close` may have been called while the process was started
             try:
@@ -238,6 +242,7 @@ class RecordedMatch:
         rebuild: returns the task scheduler of the header, as for `flagfall.recording.verify`; a function that
             can be pickled. By default `flagfall.tasks.building.rebuild`.
         watch: called with the turn reached while pictures are made.
+        in_background: pictures are made with what running matches leave of a CPU; false where a user waits.
 
     Raises:
         JournalError: the file cannot be read, or is no journal.
@@ -250,11 +255,13 @@ class RecordedMatch:
         trust: bool = False,
         rebuild: Rebuild | None = None,
         watch: Callable[[int], None] = lambda _turn: None,
+        in_background: bool = True,
     ) -> None:
         self.path: Path = Path(path)
         self._trust = trust
         self._own_rebuild = rebuild
         self._watch = watch
+        self._in_background = in_background
         self._lock = threading.Lock()
         self._index = Index(self.path)
         self._is_gone = False
@@ -269,7 +276,7 @@ class RecordedMatch:
 
     def _new_pictures(self) -> Pictures:
         rebuild = self._own_rebuild or partial(rebuild_tasks, trust=self._trust, journal=self.path)
-        return Pictures(self.path, rebuild, self._watch)
+        return Pictures(self.path, rebuild, self._watch, in_background=self._in_background)
 
     def follow(self, path: Path | None) -> None:
         """Go on with the journal at the place where it is now; `None` if it is nowhere any more."""
