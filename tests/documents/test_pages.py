@@ -45,7 +45,7 @@ NOT_EXECUTED = {
 
 TESTED_ELSEWHERE = {
     "hosts": ["tests/cli/test_checks.py"],
-    "language-models": ["tests/cli/test_model_page.py"] * 2,
+    "language-models": ["tests/cli/test_model_page.py"] * 3,
     "report": ["tests/viewer/test_report_command.py"],
     "tournaments": ["tests/cli/test_tournament.py"],
 }
