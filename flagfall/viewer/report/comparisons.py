@@ -236,17 +236,18 @@ def learning_curves(source: ReportSource) -> dict[str, Any]:
 def _curve(task: PlannedTask, agents: dict[int, list[Sequence[Episode]]]) -> dict[str, Any] | None:
     repeats = [episodes for several in agents.values() for episodes in several]
     longest = max(map(len, repeats))
-    if longest < 2:  # noqa: PLR2004 - a single point is no curve
-        return None
     judged = any(episode.result is not None for episodes in repeats for episode in episodes)
     measure = "solved" if judged and task.score == "result" else "reward"
     width = -(-longest // MAX_EPISODE_POINTS)
+    series = [{"agent": agent, **_series(several, measure, width)} for agent, several in agents.items()]
+    if max(len(one["mean"]) for one in series) < 2:  # noqa: PLR2004 - a single point is no curve
+        return None
     return {
         "measure": measure,
         "episodes": width,
         "repeats": max(map(len, agents.values())),
         "band": "range" if max(map(len, agents.values())) <= FEW else "middle",
-        "series": [{"agent": agent, **_series(several, measure, width)} for agent, several in agents.items()],
+        "series": series,
     }
 
 
@@ -298,9 +299,11 @@ def think_times(source: ReportSource) -> list[dict[str, Any]]:
 
     Returns:
         By agent: `first`, the number of the first bin, and `counts` of turns. Bin n begins at
-        2 ** (n / `BINS_OF_AN_OCTAVE`) ns.
+        2 ** (n / `BINS_OF_AN_OCTAVE`) ns. Empty if no turn took any time, as mostly on the virtual clock.
     """
     columns = source.results.columns
+    if not columns.thinking[:, 2].any():
+        return []
     place = {name: number for number, name in enumerate(source.ranked)}
     bins: dict[int, Counter[int]] = defaultdict(Counter)
     for agent, _, bucket, count in columns.thinking.tolist():

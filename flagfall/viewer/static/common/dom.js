@@ -130,10 +130,25 @@ export function visible(text, max = MAX_VISIBLE, { lines = false } = {}) {
  * Untrusted name in one short line; pointing at it shows more.
  * @param {string} name any text
  * @param {number} [max] longest text
+ * @param {string} [whole] the whole name, where `name` is a short form
  * @returns {HTMLElement}
  */
-export function shortName(name, max = 40) {
-  return el("bdi", { class: "untrusted", title: name.length > max ? plain(name) : null }, plain(name, max));
+export function shortName(name, max = 40, whole = name) {
+  return el("bdi", { class: "untrusted", title: name.length > max || whole !== name ? plain(whole) : null }, plain(name, max));
+}
+
+/**
+ * Message of flagfall, which may quote untrusted text: as `visible` shows it, with code between backticks as code.
+ * @param {string} text any text
+ * @param {number} [max] length up to which it is shown
+ * @returns {HTMLElement}
+ */
+export function message(text, max = MAX_VISIBLE) {
+  const whole = String(text ?? "");
+  const parts = cut(whole, max).split("`");
+  const isCode = (place) => place % 2 === 1 && place < parts.length - 1;
+  return el("bdi", { class: "untrusted" }, parts.map((part, place) => isCode(place) ? el("code", {}, pieces(part, false)) : pieces(part, false)),
+    whole.length > max ? "…" : null);
 }
 
 /**

@@ -1,6 +1,6 @@
 // Panels around the turns: the title and result, the tasks, what agents printed, and the settings.
 
-import { el, fill, plain, shortName, visible } from "../common/dom.js";
+import { el, fill, message, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
 
 /** Tasks that are listed at first. */
@@ -58,7 +58,7 @@ export class Heading {
       summary.seats.some((seat) => seat.disqualified) && tag("bad", "disqualification"));
     const problem = [state === "complete" ? "" : summary.state_detail, over?.detail].filter(Boolean).join(" ");
     this.notice.hidden = !problem;
-    fill(this.notice, visible(problem, 600));
+    fill(this.notice, message(problem, 600));
   }
 }
 
