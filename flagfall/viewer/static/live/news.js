@@ -1,6 +1,6 @@
 // Matches that have ended, the newest first, with what went wrong in them.
 
-import { el, fill, message, plain, shortName, visible } from "../common/dom.js";
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { countOf, duration, number } from "../common/format.js";
 
 /** Matches that the page keeps. */
@@ -83,5 +83,5 @@ function newsItem(item, replay) {
       el("span", { class: "agent" }, visible(seat.agent, 60)), " ",
       item.void ? null : el("span", { class: "number score" }, number(seat.score, 3)), " ",
       seat.out === null ? null : el("span", { class: "tag bad" }, "disqualified: ", visible(seat.out, 40))))),
-    item.why ? el("p", { class: "small why" }, message(item.why, 300)) : null);
+    item.why ? el("p", { class: "small why" }, visible(item.why, 300, { code: true })) : null);
 }

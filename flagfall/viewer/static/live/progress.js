@@ -1,6 +1,6 @@
 // Head of the page: name and state of the tournament, its progress, and commands where they are allowed.
 
-import { announce, el, fill, message, visible } from "../common/dom.js";
+import { announce, el, fill, visible } from "../common/dom.js";
 import { count, countOf, duration, number, percent } from "../common/format.js";
 
 const STATES = {
@@ -54,7 +54,7 @@ export function headOfPage(page, send) {
     state.dataset.state = run.state;
     if (shown && shown !== run.state) announce(`The tournament is ${word.toLowerCase()}.`);
     shown = run.state;
-    fill(detail, message(run.detail));
+    fill(detail, visible(run.detail, undefined, { code: true }));
     detail.hidden = !run.detail;
     detail.classList.toggle("bad", kind === "bad");
     pause.hidden = !send || !run.controllable || run.state === "stopping";

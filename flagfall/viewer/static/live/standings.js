@@ -1,6 +1,6 @@
 // Table of the standings, each estimate with its interval drawn.
 
-import { el, fill, message, shortName, visible } from "../common/dom.js";
+import { el, fill, shortName, visible } from "../common/dom.js";
 import { columnText, count, countOf, filledColumns, fixed, intervalText, number, percent } from "../common/format.js";
 import { drawing, intervalPoint, intervalRange, linear, svg } from "../common/svg.js";
 
@@ -20,7 +20,7 @@ export function standingsPanel() {
   function show(stands) {
     if (stands.why) {
       fill(info);
-      fill(body, el("p", { class: "muted" }, message(stands.why)));
+      fill(body, el("p", { class: "muted" }, visible(stands.why, undefined, { code: true })));
       return;
     }
     const open = body.querySelector("details")?.open ?? false;
@@ -28,7 +28,7 @@ export function standingsPanel() {
     fill(body,
       el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Standings" }, table(stands)),
       stands.left_out ? el("p", { class: "small muted" }, `${countOf(stands.left_out, "more agent")}: flagfall results shows all.`) : null,
-      el("ul", { class: "notes small muted" }, stands.notes.map((note) => el("li", {}, message(note)))),
+      el("ul", { class: "notes small muted" }, stands.notes.map((note) => el("li", {}, visible(note, undefined, { code: true })))),
       byTask(stands, open));
     element.dataset.matches = stands.matches;
   }

@@ -1,6 +1,6 @@
 // Panels around the turns: the title and result, the tasks, what agents printed, and the settings.
 
-import { el, fill, message, plain, shortName, visible } from "../common/dom.js";
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
 
 /** Tasks that are listed at first. */
@@ -12,9 +12,14 @@ const NAMES_IN_TITLE = 4;
 /** Why a match ended, in words. */
 const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
 
-/** A few names, and how many more there are. */
-function fewNames(names, leftOut, joint) {
-  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint : null, visible(name, 80)]);
+/** Name of a task, or of anything that has no short name. */
+function namedBriefly(name, short) {
+  return shortName(Object.hasOwn(short, name) ? short[name] : name, 80, name);
+}
+
+/** A few names, and how many more there are; those of tasks are short. */
+function fewNames(names, leftOut, joint, short = {}) {
+  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint : null, namedBriefly(name, short)]);
   const rest = Math.max(0, names.length - NAMES_IN_TITLE) + (leftOut ?? 0);
   return rest ? [...shown, ` and ${count(rest)} more`] : shown;
 }
@@ -36,7 +41,7 @@ export class Heading {
     this.notice = el("p", { class: "notice", hidden: true });
     const { agents, agents_left_out: moreAgents, tasks, tasks_left_out: moreTasks } = summary.match;
     const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
-    const on = [quiet("on"), fewNames(tasks, moreTasks, ", ")];
+    const on = [quiet("on"), fewNames(tasks, moreTasks, ", ", summary.short)];
     const title = el("h1", {}, fewNames(agents, moreAgents, quiet("vs")), on);
     const begun = summary.match.begun && ` · ${begunText(summary.match.begun)}`;
     const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), begun);
@@ -58,7 +63,7 @@ export class Heading {
       summary.seats.some((seat) => seat.disqualified) && tag("bad", "disqualification"));
     const problem = [state === "complete" ? "" : summary.state_detail, over?.detail].filter(Boolean).join(" ");
     this.notice.hidden = !problem;
-    fill(this.notice, message(problem, 600));
+    fill(this.notice, visible(problem, 600, { code: true }));
   }
 }
 
@@ -97,7 +102,7 @@ export class TasksPanel {
     const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("; ");
     const go = () => this.go(task.first_turn);
     return el("tr", { dataset: { first: task.first_turn }, title: metrics ? plain(metrics, 400) : null },
-      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: go }, visible(task.task, 80))),
+      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: go }, namedBriefly(task.task, this.store.summary.short))),
       el("td", { class: "number" }, count(task.first_turn)), el("td", { class: "number" }, count(task.turns)),
       el("td", {}, result), el("td", { class: "number" }, number(task.reward, 6)),
       el("td", {}, plain(task.ended || "–", 40)));
@@ -144,7 +149,7 @@ export class PrintsPanel {
 function reasonOf({ at_ns: at, reason, detail }) {
   return [
     el("p", { class: "notice bad" }, `Disqualified after ${duration(at)}: `, visible(reason, 80)),
-    detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true })),
+    detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true, code: true })),
   ];
 }
 

@@ -1,6 +1,6 @@
 // Single matches: those whose replay stands in the page, the latest ones, and void attempts.
 
-import { el, message } from "../common/dom.js";
+import { el, visible } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
 import { agentName, matchName, reportName, reportSection, shortNumber, taskName } from "./parts.js";
 import { sortableTable } from "./tables.js";
@@ -64,5 +64,5 @@ function reportVoids({ count: times, rows }) {
   return el("details", { class: "more-tables" },
     el("summary", {}, `${countOf(times, "void attempt")}, played again`),
     el("p", { class: "muted small" }, "A fault or a stall of the host affected them, so they count for nothing."),
-    el("ul", { class: "voids" }, rows.map(({ match, attempt, why }) => el("li", {}, el("code", {}, reportName(match)), ` attempt ${count(attempt)}: `, message(why, REPORT_MAX_WHY)))));
+    el("ul", { class: "voids" }, rows.map(({ match, attempt, why }) => el("li", {}, el("code", {}, reportName(match)), ` attempt ${count(attempt)}: `, visible(why, REPORT_MAX_WHY, { code: true })))));
 }

@@ -1,6 +1,6 @@
 // Standings: a row for each agent, with its interval drawn.
 
-import { el, message } from "../common/dom.js";
+import { el, visible } from "../common/dom.js";
 import { columnText, count, countOf, filledColumns, fixed, intervalText, number } from "../common/format.js";
 import { intervalPoint, intervalRange } from "../common/svg.js";
 import { agentName, intervalMark, levelOf, reportName, reportSection } from "./parts.js";
@@ -79,7 +79,7 @@ export function standingsSection(data) {
     reportAgentTable(data, data.standings, "Standings", order),
     tied && el("p", { class: "small ties" }, tied),
     data.sprt && el("p", { class: "sprt" }, reportSprtText(data.sprt)),
-    data.notes.map((note) => el("p", { class: "muted small note" }, message(note, REPORT_MAX_NOTE))),
+    data.notes.map((note) => el("p", { class: "muted small note" }, visible(note, REPORT_MAX_NOTE, { code: true }))),
     data.timeless.length ? el("details", { class: "more-tables" },
       el("summary", {}, "Without the matches in which the clock disqualified an agent"),
       reportAgentTable(data, data.timeless, "Standings without time losses")) : null);
@@ -122,7 +122,7 @@ function reportEstimate({ key }, row) {
 }
 
 function reportValue(column, value) {
-  if (column.form === "interval") return intervalText(value, (one) => fixed(one, column.decimals));
+  if (column.form === "interval" && value) return intervalText(value, (one) => fixed(one, column.decimals));
   const text = columnText(column, value);
   return column.mark && value ? el("span", { class: `tag ${column.mark}` }, text) : text;
 }

@@ -157,6 +157,6 @@ function reportFall(data, { agent, reason, count: times, tasks, match, at_ns: at
     el("summary", {}, agentLabel(data, agent), " ", el("span", { class: "tag bad" }, reportLabel(reason)), " ",
       el("span", { class: "muted" }, countOf(times, "match", "matches"))),
     el("p", { class: "small" }, "On ", where, ". First case: match ", el("code", {}, matchName(data, match)), at === null ? null : ` after ${duration(at)}`, "."),
-    detail ? el("div", { class: "detail-text", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, visible(detail, 4200, { lines: true }))
+    detail ? el("div", { class: "detail-text", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, visible(detail, 4200, { lines: true, code: true }))
       : el("p", { class: "muted small" }, "No detail: the journal of this match is missing or cannot be read."));
 }
