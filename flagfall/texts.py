@@ -113,7 +113,8 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
         uses = Counter(found.values())
         short |= {name: text for name, text in found.items() if uses[text] == 1}
         left = [name for name in left if uses[found[name]] > 1]
-    first = re.sub(r"[^ ./]*$", "", commonprefix(list(short.values()))) if len(short) > 1 else ""
+    same = commonprefix([*short.values()]) if len(short) > 1 else ""  # noqa: RUF071 - of characters
+    first = re.sub(r"[^ ./]*$", "", same)
     if all(text[len(first) : len(first) + 1].isalpha() for text in short.values()):
         short = {name: text[len(first) :] for name, text in short.items()}
     return short if len(set(short.values())) == len(short) else dict(zip(different, different, strict=True))

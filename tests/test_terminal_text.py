@@ -1,4 +1,4 @@
-"""Texts: untrusted ones on a terminal, with escapes, in one line of bounded length; and short names of tasks."""
+"""Texts: untrusted ones as a terminal may show them, in one line of bounded length; short names of tasks."""
 
 from __future__ import annotations
 

@@ -161,7 +161,11 @@ def alone(count: int, repeats: int = 12) -> TournamentPlan:
             by_strength(200, 0, 0),
             r"a0 leads a\d by 0\.\d\d \[0\.\d\d, \d\.\d\d\] in score\.",
         ),
-        (PLANS["swiss"], by_strength(90, 60, 30, 0, -30, -60), r"a\d is first with [\d.]+ points, a\d has [\d.]+; between them: .* Elo\."),
+        (
+            PLANS["swiss"],
+            by_strength(90, 60, 30, 0, -30, -60),
+            r"a\d is first with [\d.]+ points, a\d has [\d.]+; between them: .* Elo\.",
+        ),
         (
             make_plan(3, RoundRobin(), repeats=3),
             rewarded(lambda spec: record(spec, [0.5, 0.5])),
@@ -187,12 +191,17 @@ def test_standings_say_who_is_better_than_whom_and_who_is_tied(show: Show) -> No
 
 def test_one_agent_far_from_all_others_does_not_stretch_the_scale(show: Show) -> None:
     plan = attrs.evolve(alone(7), tasks=(*alone(7).tasks, task("game", 2, names(7))))
-    records = played(plan, by_strength(*LOST, thinking_ns=(*range(10_000_000, 40_000_000, 5_000_000), HOUR_NS)))
+    records = played(
+        plan, by_strength(*LOST, thinking_ns=(*range(10_000_000, 40_000_000, 5_000_000), HOUR_NS))
+    )
     page = show(plan, records)
     card = page.locator("#tasks .card").first
     marks = card.locator("tbody tr")
     assert marks.last.locator(".beyond").inner_text().split()[0] == "◂"
-    assert float(marks.last.locator(".beyond").inner_text().split()[1].replace("−", "-").replace(",", "")) < -8000
+    assert (
+        float(marks.last.locator(".beyond").inner_text().split()[1].replace("−", "-").replace(",", ""))
+        < -8000
+    )
     dots = [float(dot.get_attribute("x1") or 0) for dot in card.locator(".dot").all()]
     assert len(dots) == 6
     assert max(dots) - min(dots) > 80, "the others use the width of the drawing, which is 160"
@@ -207,7 +216,9 @@ def test_one_agent_far_from_all_others_does_not_stretch_the_scale(show: Show) ->
     assert "16:40" not in axis
     ratings = page.locator("#rating")
     assert ratings.locator("svg text.beyond").count() >= 1
-    labels = [text.replace("−", "-").replace(",", "") for text in ratings.locator(".axis text").all_text_contents()]
+    labels = [
+        text.replace("−", "-").replace(",", "") for text in ratings.locator(".axis text").all_text_contents()
+    ]
     assert all(abs(float(text)) < 2000 for text in labels if text.lstrip("-").isdigit())
 
 

@@ -76,7 +76,8 @@ def differences(source: ReportSource) -> list[dict[str, Any]]:
         }
         if any(value is not None for value in values.values()):
             shown = {
-                key: attrs.asdict(value) if isinstance(value, Interval) else value for key, value in values.items()
+                key: attrs.asdict(value) if isinstance(value, Interval) else value
+                for key, value in values.items()
             }
             found.append({"one": one, "other": other, **shown})
     return found

@@ -187,7 +187,7 @@ export class EventsPanel {
       el("span", { class: "number muted event-turn" }, count(row.turn)),
       el("span", { class: "number muted event-time" }, clockTime(row.at_ns)),
       el("span", { class: `tag ${tone}` }, LABELS[row.kind] ?? row.kind),
-      el("span", { class: "event-text" }, visible(row.text.slice(0, MAX_ROW_CHARS), MAX_ROW_CHARS)));
+      el("span", { class: "event-text" }, visible(row.text.slice(0, MAX_ROW_CHARS), MAX_ROW_CHARS, { code: true })));
     return el("li", { class: "event-row", style: { top: `${y}px` }, dataset: { turn: row.turn } }, button);
   }
 
