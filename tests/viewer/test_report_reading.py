@@ -26,6 +26,8 @@ from tests.viewer.tournaments import LEARNING, play, store
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+DASH, MINUS = "\u2013", "\u2212"
+
 Show = Callable[..., "Page"]
 """`show(plan, records, *, width=WIDE)`: the page of a report of stored results."""
 
@@ -44,7 +46,7 @@ def show(tmp_path: Path, open_page: OpenPage) -> Show:
 
 
 def by_strength(*strengths: float, thinking_ns: tuple[int, ...] = ()) -> Play:
-    """Wins with the chances of these strengths, in Elo; alone, rewards around them. The last is the surest."""
+    """Wins with the chances of these strengths, in Elo; alone, rewards around them; in turns of these times."""
 
     def play(spec: MatchSpec) -> MatchRecord:
         random = Random(spec.id)
@@ -144,7 +146,7 @@ def alone(count: int, repeats: int = 12) -> TournamentPlan:
         (
             make_plan(2, RoundRobin(), repeats=30),
             rewarded(by_chance(1)),
-            r"a\d and a\d cannot be told apart: \d+ \[−\d+, \d+\] Elo\.",
+            rf"a\d and a\d cannot be told apart: \d+ \[{MINUS}\d+, \d+\] Elo\.",
         ),
         (
             make_plan(2, RoundRobin(), repeats=2),
@@ -184,8 +186,9 @@ def test_standings_say_who_is_better_than_whom_and_who_is_tied(show: Show) -> No
     column = heads.index("Better than")
     cells = page.locator("#standings tbody tr")
     found = [cells.nth(row).locator("th, td").nth(column).inner_text() for row in range(7)]
-    assert found == ["3–7", "3–7", "6–7", "6–7", "6–7", "7", "–"]
-    assert page.inner_text("#standings .ties") == "Neighbours that cannot be told apart: places 1–2; 3–5."
+    assert [text.replace(DASH, "-") for text in found] == ["3-7", "3-7", "6-7", "6-7", "6-7", "7", "-"]
+    ties = page.inner_text("#standings .ties").replace(DASH, "-")
+    assert ties == "Neighbours that cannot be told apart: places 1-2; 3-5."
     assert page.locator("#cross .opponents tbody tr").count() == 6, "differences of the first agent are open"
 
 
@@ -195,13 +198,16 @@ def test_one_agent_far_from_all_others_does_not_stretch_the_scale(show: Show) ->
         plan, by_strength(*LOST, thinking_ns=(*range(10_000_000, 40_000_000, 5_000_000), HOUR_NS))
     )
     page = show(plan, records)
+
+    def numbers(texts: list[str]) -> list[float]:
+        plain = [text.replace(MINUS, "-").replace(",", "") for text in texts]
+        return [float(text) for text in plain if text.lstrip("-").isdigit()]
+
     card = page.locator("#tasks .card").first
     marks = card.locator("tbody tr")
-    assert marks.last.locator(".beyond").inner_text().split()[0] == "◂"
-    assert (
-        float(marks.last.locator(".beyond").inner_text().split()[1].replace("−", "-").replace(",", ""))
-        < -8000
-    )
+    arrow, value = marks.last.locator(".beyond").inner_text().split()
+    assert arrow == "◂"
+    assert numbers([value])[0] < -8000
     dots = [float(dot.get_attribute("x1") or 0) for dot in card.locator(".dot").all()]
     assert len(dots) == 6
     assert max(dots) - min(dots) > 80, "the others use the width of the drawing, which is 160"
@@ -216,10 +222,9 @@ def test_one_agent_far_from_all_others_does_not_stretch_the_scale(show: Show) ->
     assert "16:40" not in axis
     ratings = page.locator("#rating")
     assert ratings.locator("svg text.beyond").count() >= 1
-    labels = [
-        text.replace("−", "-").replace(",", "") for text in ratings.locator(".axis text").all_text_contents()
-    ]
-    assert all(abs(float(text)) < 2000 for text in labels if text.lstrip("-").isdigit())
+    labels = numbers(ratings.locator(".axis text").all_text_contents())
+    assert labels
+    assert all(abs(label) < 2000 for label in labels)
 
 
 def test_two_groups_of_agents_are_no_outliers(show: Show) -> None:
