@@ -46,7 +46,7 @@ def show(tmp_path: Path, open_page: OpenPage) -> Show:
 
 
 def by_strength(*strengths: float, thinking_ns: tuple[int, ...] = ()) -> Play:
-    """Wins with the chances of these strengths, in Elo; alone, rewards around them; in turns of these times."""
+    """Wins with the chances of these strengths, in Elo; alone, rewards around them; and times of turns."""
 
     def play(spec: MatchSpec) -> MatchRecord:
         random = Random(spec.id)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+import msgspec
 
 from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import (
@@ -39,6 +40,7 @@ from flagfall.tournament.store import Store
 from flagfall.tournament.tables import COLUMNS, AgentTable, shown_columns
 from flagfall.viewer.report.data import choose, embed_replays, report_data, report_page
 from flagfall.viewer.report.source import open_source
+from flagfall.viewer.report.two_folders import comparison_data, comparison_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -379,3 +381,16 @@ def write_report(
     from flagfall.viewer.report.plots import write_plots
 
     return write_plots(data, plots, form)
+
+
+def write_comparison(first: Path, second: Path, output: Path) -> None:
+    """Write how two tournaments differ: a page, or its data as JSON by the ending of the file."""
+    with open_source(first) as one, open_source(second) as other:
+        data = comparison_data(one, other)
+    text = (
+        msgspec.json.format(msgspec.json.encode(data)) if output.suffix == ".json" else comparison_page(data)
+    )
+    with replacing(output) as writing:
+        writing.write(text.decode())
+    for folder in (first, second):
+        add_made(folder, output)
