@@ -187,7 +187,7 @@ def rewards(scale: int) -> Iterator[Row]:
 def _of_reward_differences(
     mean: float, play: Callable[[np.random.Generator, int], Array], repeats: int
 ) -> Draw:
-    """Return draws of the difference of rewards in two tournaments; those of the second are twice as large."""
+    """Return draws of the difference of rewards in two tournaments; the second's are twice as large."""
 
     def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:
         one, other = (unbounded_mean([by * play(random, repeats)]).interval() for by in (1.0, 2.0))
@@ -264,7 +264,7 @@ def _of_differences(repeats: int) -> Draw:
 
 
 def _of_changes(repeats: int) -> Draw:
-    """Return draws of how the Elo of each of eight agents changed between two tournaments, less their mean."""
+    """Return draws of the change of the Elo of each of eight agents between two tournaments."""
     names = [str(number) for number in range(8)]
 
     def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:

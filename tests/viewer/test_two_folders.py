@@ -28,7 +28,7 @@ def both(count: int, *, repeats: int = 12, steps: int | None = None) -> Tourname
 
 
 def compared(tmp_path: Path, *fields: tuple[TournamentPlan, tuple[float, ...]]) -> dict[str, Any]:
-    """Return the comparison of two tournaments, of which these are the plans and the strengths of the agents."""
+    """Return the comparison of two tournaments, by their plans and the strengths of the agents."""
     folders = []
     for number, (plan, strengths) in enumerate(fields):
         records, _ = play_all(plan, by_strength(*strengths, thinking_ns=tuple(range(10**6, 10**8, 10**6))))

@@ -51,14 +51,7 @@ def report(
             raise UsageError(
                 "--embed and --png are for the report of one folder: leave them out, or name one"
             )
-        if output is None:
-            raise UsageError("a comparison belongs to no folder: name its file with --output")
-        if other.samefile(folder):
-            raise UsageError(f"{folder} and {other} are the same folder: name two")
-        from flagfall.cli.tournaments.results import write_comparison
-
-        write_comparison(folder, other, output)
-        print(f"comparison: {output}")
+        _compare(folder, other, output)
         return
     if png is not None:
         from flagfall.viewer.report.plots import check_plots
@@ -74,3 +67,14 @@ def report(
     print(f"report: {target}")
     if plots:
         print(f"plots:  {', '.join(str(path) for path in plots)}")
+
+
+def _compare(first: Path, second: Path, output: Path | None) -> None:
+    if output is None:
+        raise UsageError("a comparison belongs to no folder: name its file with --output")
+    if first.samefile(second):
+        raise UsageError(f"{first} and {second} are the same folder: name two")
+    from flagfall.cli.tournaments.results import write_comparison
+
+    write_comparison(first, second, output)
+    print(f"comparison: {output}")
