@@ -39,7 +39,7 @@ def mirrored(estimate):
     return (pytest.approx(-estimate.value, abs=1e-6), low, high, estimate.lack)
 
 
-def test_the_difference_of_elo_has_the_level_of_the_format() -> None:
+def test_the_difference_of_elo_has_the_level_of_the_format():
     fixed = make_plan(4, RoundRobin(), repeats=30)
     records = played(fixed, by_chance(1))
     usual = compare(fixed, records).duels

@@ -48,7 +48,7 @@ function sureText(changes, what) {
 function agentsSection(data) {
   const level = percent(data.elo_level);
   const changes = data.agents.map(({ elo }) => elo?.[2]).filter(Boolean);
-  const lead = changes.length ? ["Elo less the mean of the agents that both tournaments have and bound, with its ", level, " interval. ", sureText(changes, "agent")]
+  const lead = changes.length ? ["Elo less the mean of the agents that won and lost in both tournaments, with its ", level, " interval. ", sureText(changes, "agent")]
     : "No Elo can be compared: fewer than two of these agents won and lost against the others in both tournaments.";
   return reportSection("agents", "Agents in both", lead,
     sortableTable("Agents in both tournaments", [
