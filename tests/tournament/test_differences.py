@@ -47,6 +47,8 @@ def test_the_difference_of_elo_has_the_level_of_the_format():
     table = AgentTable(fixed, columns_of(fixed, schedule(fixed).played(records)))
     ratings = AgentTable(adaptive, table.results).elo
     wider = Comparisons(adaptive, table.results, table.duels, ratings).compare("a0", "a1").duels
+    assert usual is not None
+    assert wider is not None
     assert (usual.elo_level, wider.elo_level) == (0.95, 0.99)
     assert wider.elo.value == usual.elo.value
     assert wider.elo.low < usual.elo.low < usual.elo.high < wider.elo.high

@@ -22,7 +22,7 @@ from flagfall.tournament.task_tables import TaskRow
 from flagfall.viewer.pages import self_contained_page
 from flagfall.viewer.report.source import ReportSource, facts_of, state_line
 
-MAX_AGENTS: Final = 1000
+MAX_AGENTS: Final = 200
 """Most agents that are compared, the best ones of the second tournament."""
 
 MAX_TASK_ROWS: Final = 5000
