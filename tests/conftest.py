@@ -77,6 +77,7 @@ RELEASE = (
     "viewer/test_old_replays.py",
     "viewer/test_play_page.py",
     "viewer/test_replay_page.py",
+    "viewer/test_replay_views.py",
 )
 """Tests with the mark `release`, by the beginning of their names: comparisons with recordings and programs
 of the originals, matrices of damage, executed documents, most pages in a browser. Rows of others have it."""

@@ -113,7 +113,7 @@ def test_an_event_is_recorded_verified_logged_and_shown(call: Call, tmp_path: Pa
     assert packed is not None
     chunk = json.loads(zlib.decompress(b64decode(packed[1])))
     (row,) = [event for event in chunk["events"] if event["kind"] == "yawned"]
-    assert (row["seat"], row["text"][:24]) == (0, 'Agent yawned: {"seat": 0')
+    assert (row["seat"], row["text"][:22]) == (0, "Agent yawned: seat: 0;")
     trace = json.loads((tmp_path / "m.trace.json").read_text())["traceEvents"]
     (mark,) = [one for one in trace if one.get("cat") == "yawned"]
     assert (mark["ph"], mark["name"]) == ("i", "agent yawned")

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
-from flagfall.kernel.descriptions import describe_value
+from flagfall.kernel.descriptions import describe_value, name_of
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.timing.durations import NEVER_NS
 
@@ -126,16 +126,21 @@ class TaskDefaults(Protocol):
             action: of the player alone; a legal one, or NIL.
             player: one of `players`; the first one by default.
         """
-        return describe_value(action)
+        return name_of(action, ())
 
-    def describe_observation(self, observation: Any, player: Player | None = None) -> str:  # noqa: ARG002 - see above
+    def describe_observation(self, observation: Any, player: Player | None = None) -> str:
         """Return an observation of a player as people and language models read it, such as a board as a grid.
 
         Args:
             observation: of the player alone, as `reset` or `step` has returned it, or as a journal has it.
             player: one of `players`; the first one by default.
         """
-        return describe_value(observation)
+
+        def named(place: int) -> str:
+            space = self.action_space if player is None else self.action_space_of(player)
+            return self.describe_action(place + int(getattr(space, "start", 0)), player)
+
+        return describe_value(observation, named)
 
     def describe_player(self, player: Player) -> str:
         """Return a player as people know it, such as `white` or `X`; by default its name.

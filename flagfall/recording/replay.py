@@ -74,6 +74,7 @@ class Rerun:
         rounded: number of values that differ from the recorded ones by the rounding of floats.
         task: the task that was started last; it stays after its end, until the next one is asked for.
         observation: the newest observation that was compared, as the replay made it.
+        action: the action of that turn, as the task takes it.
     """
 
     def __init__(self, header: MatchStarted, scheduler: SchedulerRole) -> None:
@@ -83,6 +84,7 @@ class Rerun:
         self.over: bool = False
         self.task: TaskRole | None = None
         self.observation: Any = None
+        self.action: Any = None
         self._header = header
         self._scheduler = scheduler
         self._seats = len(header.agents)
@@ -101,6 +103,7 @@ class Rerun:
         # The current turn: seats whose record is to come, with their observations; the actions played.
         self._due: list[tuple[int, Any, Any]] = []
         self._played: dict[int, Any] = {}
+        self._unplayed: dict[int, Any] = {}
         self._ready: set[int] = set()
         self._judged_out: set[int] = set()
         self._disqualified: set[int] = set()
@@ -166,7 +169,7 @@ class Rerun:
         seen = digest_of(encode(observation)) if long else observation
         self._compare("observation", seen, event.observation, seat)
         self._compare("reward", reward, event.reward, seat)
-        self._played[seat] = self._checked_action(event)
+        self._played[seat] = self.action = self._checked_action(event)
         if not self._due:
             self.turn += 1
 
@@ -242,14 +245,27 @@ class Rerun:
 
     def _step(self) -> None:
         played, self._played = self._played, {}
-        players = self._playing().players
         self._steps += 1
-        actions = played[0] if self._solo else {players[seat]: of for seat, of in sorted(played.items())}
+        actions = self._by_player(self._playing(), played)
         if self._actor is None:
             self._send(actions)
         else:
             with _task_errors():
                 self._actor.answer(actions, self._turn_ns)
+
+    def _by_player(self, task: TaskRole, played: Mapping[int, Any]) -> Any:
+        if self._solo:
+            return played[0]
+        return {task.players[seat]: action for seat, action in sorted(played.items())}
+
+    def play_unplayed(self) -> None:
+        """Give the task the actions of the last turn of a match that was cut, which it did not get then.
+
+        Raises whatever the task raises.
+        """
+        played, self._unplayed = self._unplayed, {}
+        if played and self.task is not None:
+            self.task.step(self._by_player(self.task, played))
 
     def _send(self, what: Any) -> None:
         with _task_errors():
@@ -343,7 +359,7 @@ class Rerun:
     def _cut(self, event: TaskEnded) -> None:
         if self._played and event.steps == self._steps + 1:
             self._step()
-        self._played = {}
+        self._unplayed, self._played = self._played, {}
         if not isinstance(self._request, tuple | PhaseRequest) or self._due:
             raise Different("what comes next", _described(self._request), "the task is cut short")
         self._request = self._script.throw(MatchCut)

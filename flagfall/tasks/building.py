@@ -296,6 +296,7 @@ class CurriculumTask(Task):
         self._action_space: Space[Any] = self._task.action_space
         self._observation_space: Space[Any] = self._task.observation_space
         self.nil_action: Any = self._task.nil_action
+        self.instructions: Any = self._task.instructions
         self.outcomes: list[Outcome] = []
 
     def _first_task(self) -> TaskRole:

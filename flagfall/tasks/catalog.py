@@ -63,6 +63,7 @@ class Family:
         make: makes a task from an id with options, such as `langroom:echo:view=3`; raises `UsageError`. As a
             journal from elsewhere may have any id, it must import nothing that the id names.
         pictures: its tasks draw themselves, so replays have pictures.
+        continuous: its tasks are continuous ones of bytes or bits, which replays show as a tape.
         module: returns the module that `make` would import for an id, or `None`. An id of a journal or plan
             from elsewhere that names one is made only if the user trusts the file. Replaces the last
             sentence on `make`.
@@ -76,6 +77,7 @@ class Family:
     prefix: str = ""
     make: Callable[[str], Task] | None = None
     pictures: bool = False
+    continuous: bool = False
     module: Callable[[str], str | None] = _no_module
     in_folder: Callable[[str, Path], str] = _unchanged
     files: Callable[[str], tuple[str, ...]] = _no_files
@@ -95,8 +97,8 @@ def _make_pettingzoo(text: str) -> Task:
 
 
 _ROWS: Final = (
-    Family(name="commai", tasks=commai.CATALOG),  # round 1
-    Family(name="original", tasks=COMMAI_CATALOG),  # what round 1 was made from
+    Family(name="commai", tasks=commai.CATALOG, continuous=True),  # round 1
+    Family(name="original", tasks=COMMAI_CATALOG, continuous=True),  # what round 1 was made from
     Family(name="duels", tasks=DUELS_CATALOG, prefix="duel", pictures=True),
     Family(name="langroom", tasks=LANGROOM_CATALOG, prefix="langroom", make=make_langroom, pictures=True),
     Family(

@@ -24,10 +24,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import cleandoc
 from types import GenericAlias, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
 from flagfall.errors import UsageError
+from flagfall.kernel.descriptions import name_of
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import TaskRole
 from flagfall.tasks.sensors import Sensor, SensorSuite
@@ -99,6 +101,9 @@ def unknown_revision(recorded: Mapping[str, int], family: str) -> str | None:
     return f"it was played by revision {revision} of the rules of {family}; this flagfall has {known}"
 
 
+MAX_INSTRUCTIONS_CHARS: Final = 4_000
+"""Longest goal and rules of a task: they are a part of each prompt of a language model."""
+
 SINGLE_PLAYER = ("player_0",)
 
 _NO_INFO: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -138,6 +143,14 @@ class _ClassName:
         return owner.__name__
 
 
+class _OwnDocstring:
+    """The docstring of a task's class below `Task`, until a class or an object has `instructions`."""
+
+    def __get__(self, task: Task | None, owner: type[Task]) -> str:
+        below = owner.__mro__[: owner.__mro__.index(Task)]
+        return next((cleandoc(kind.__doc__) for kind in below if kind.__doc__), "")[:MAX_INSTRUCTIONS_CHARS]
+
+
 class Task(TaskRole, ABC):
     """A goal-directed episode that agents play in steps.
 
@@ -157,12 +170,15 @@ class Task(TaskRole, ABC):
         id: the name of the task in configurations, journals and tables; by default that of its class.
         players: names of the players; with more than one, observations, rewards and actions are mappings.
         continuous: see `flagfall.kernel.roles.TaskRole.continuous`.
+        instructions: the goal and the rules as text; by default the docstring of the task's own class.
+        class_action_names: a class method that returns the names of the actions of a `Discrete` space.
         render_modes: the modes of `render`: `rgb`, `ansi`, or the task's own.
     """
 
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
     id: Any = _ClassName()
+    instructions: Any = _OwnDocstring()
     env: Any = None
     sensor_suite: SensorSuite = _NO_SENSORS
     task_info: Mapping[str, Any] = _NO_INFO
@@ -338,6 +354,13 @@ class Task(TaskRole, ABC):
         if self.class_action_names is None:
             raise NotImplementedError(f"{type(self).__name__} defines no class_action_names")
         return tuple(self.class_action_names())
+
+    def describe_action(self, action: Any, player: str | None = None) -> str:
+        """Return the name of an action, from `class_action_names`; its value if it has none."""
+        if self.class_action_names is None:
+            return name_of(action, ())
+        space = self.action_space_of(self.players[0] if player is None else player)
+        return name_of(action, self.class_action_names(), int(getattr(space, "start", 0)))
 
     def close(self) -> None:
         """Release resources of the task; a shared environment is closed by the sampler."""

@@ -23,10 +23,11 @@ import trio
 
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.kernel.channels.arrays import msgpack_encoder
+from flagfall.kernel.descriptions import MAX_TEXT_CHARS
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
-from flagfall.tasks.task import Task
+from flagfall.tasks.task import MAX_INSTRUCTIONS_CHARS, Task
 from flagfall.testing.agent_report import AgentUnderTest, report_agent
 from flagfall.timing import TimeControl
 
@@ -211,6 +212,9 @@ STEPS: Final = 200
 DEFAULT_SEEDS: Final = (0, 1, 2**63 - 1)
 """Seeds of the episodes: the smallest ones and the largest."""
 
+MAX_NAME_CHARS: Final = 60
+"""Longest text of a player: it stands beside the names of agents."""
+
 ODD_ACTIONS: Final[tuple[Any, ...]] = (
     *(None, -1, 10**30, 1.5, float("nan"), "", "é", b"\xff"),
     *((), [], {}, {"a": 1}, object(), int),
@@ -351,6 +355,44 @@ def ends_in_order(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None
         task.close()
 
 
+def describes_itself(make_task: MakeTask, seeds: Sequence[int], steps: int) -> None:
+    """Check that its texts are texts of bounded length that change nothing, and that its areas are areas."""
+    task = complete_task(make_task())
+    _check_text(task.instructions, "instructions", MAX_INSTRUCTIONS_CHARS)
+    for player in task.players:
+        _check_text(task.describe_player(player), f"describe_player({player!r})", MAX_NAME_CHARS)
+        _check_layout(task, player)
+    task.close()
+    seed = seeds[0]
+    plain = _episode(make_task(), seed, steps, random.Random(seed))
+    described = _episode(make_task(), seed, steps, random.Random(seed), look=_describe)
+    _same(plain, described, f"describes_itself: seed {seed}, with texts and without")
+
+
+def _describe(task: TaskRole, shown: Any, actions: Any) -> None:
+    for player, seen in _by_player(task, shown):
+        _check_text(task.describe_observation(seen, player), f"describe_observation of {player}")
+    for player, action in [*_by_player(task, actions), (task.players[0], task.nil_action)]:
+        _check_text(task.describe_action(action, player), f"describe_action({action!r}, {player!r})")
+
+
+def _check_text(text: Any, what: str, most: int = MAX_TEXT_CHARS) -> None:
+    assert isinstance(text, str), f"describes_itself: {what} is {text!r}, not a text"
+    assert len(text) <= most, f"describes_itself: {what} has {len(text)} characters, at most {most} are shown"
+
+
+def _check_layout(task: TaskRole, player: str) -> None:
+    space = task.action_space_of(player)
+    for action, areas in task.layout_of_actions(player).items():
+        what = f"describes_itself: layout_of_actions({player!r})"
+        assert space is not None, f"{what}: the task describes no actions"
+        assert action in space, f"{what} has {action!r}, which is not of the action space"
+        assert areas, f"{what}: {action!r} has no area"
+        for left, top, right, bottom in areas:
+            inside = 0 <= left < right <= 1 and 0 <= top < bottom <= 1
+            assert inside, f"{what}: {action!r} has the area {(left, top, right, bottom)}, not within 0 to 1"
+
+
 TASK_RULES: Final = (
     says_what_it_is,
     judges_any_action,
@@ -358,6 +400,7 @@ TASK_RULES: Final = (
     repeats_an_episode,
     forgets_what_was_before,
     ends_in_order,
+    describes_itself,
 )
 """Rules, in order."""
 
@@ -365,28 +408,44 @@ _encoder = msgpack_encoder()
 
 
 def _episode(
-    task: TaskRole, seed: int, steps: int, dice: random.Random, *, nil_only: bool = False, close: bool = True
+    task: TaskRole,
+    seed: int,
+    steps: int,
+    dice: random.Random,
+    *,
+    nil_only: bool = False,
+    close: bool = True,
+    look: Callable[[TaskRole, Any, Any], None] | None = None,
 ) -> Trace:
-    """Play an episode, and return the encoded observations, rewards and flags."""
+    """Play an episode, and return the encoded observations, rewards and flags.
+
+    Args:
+        look: called with the task, each observation, and the actions that answer it; `None` for none.
+    """
     task = complete_task(task)
     shown = task.reset(seed)
     trace = [_bytes_of(_checked(task, shown), "the first observation")]
     if task.run is None:
         for step in range(steps):
-            result = task.step(_actions(task, shown, dice, nil_only=nil_only))
+            actions = _actions(task, shown, dice, nil_only=nil_only)
+            if look is not None:
+                look(task, shown, actions)
+            result = task.step(actions)
             shown, reward, terminated, truncated, _info = _checked_step(task, result, step)
             trace.append(_bytes_of((shown, reward, terminated, truncated), f"step {step}"))
             if terminated or truncated:
                 break
+        if look is not None:
+            look(task, shown, None)
     if close:
         task.close()
     return trace
 
 
 def _actions(task: TaskRole, shown: Any, dice: random.Random, *, nil_only: bool) -> Any:
-    if len(task.players) == 1:
-        return _action(task, task.players[0], shown, dice, nil_only=nil_only)
-    return {player: _action(task, player, seen, dice, nil_only=nil_only) for player, seen in shown.items()}
+    asked = _by_player(task, shown)
+    actions = {player: _action(task, player, seen, dice, nil_only=nil_only) for player, seen in asked}
+    return actions if len(task.players) > 1 else actions[task.players[0]]
 
 
 def _action(task: TaskRole, player: str, seen: Any, dice: random.Random, *, nil_only: bool) -> Any:
@@ -432,10 +491,17 @@ def _checked(task: TaskRole, shown: Any) -> Any:
             f"{task.id}: there are several players, and the observation is {shown!r}"
         )
         assert set(shown) <= set(task.players), f"{task.id}: observations for unknown players {set(shown)}"
-    for player, seen in shown.items() if len(task.players) > 1 else [(task.players[0], shown)]:
+    for player, seen in _by_player(task, shown):
         space = task.observation_space_of(player)
         assert space is None or seen in space, f"{task.id}: {seen!r} is not in the observation space {space}"
     return shown
+
+
+def _by_player(task: TaskRole, values: Any) -> list[tuple[str, Any]]:
+    """Return observations or actions with their players; none for `None`."""
+    if values is None:
+        return []
+    return [*values.items()] if len(task.players) > 1 else [(task.players[0], values)]
 
 
 def _bytes_of(value: Any, what: str) -> bytes:

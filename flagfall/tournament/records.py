@@ -8,6 +8,8 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from flagfall.recording.match_result import CUT_OFF
+
 # Bucket widths of histograms of turn times grow with the times, so a quantile is at most 1/32 too large, and
 # the buckets stay few: a thousand of them reach from a nanosecond to an hour. The layout is that of
 # HdrHistogram.
@@ -240,6 +242,50 @@ def seat_scores(
         else 0.0
         for me, mine in enumerate(standing)
     )
+
+
+@attrs.frozen
+class Decision:
+    """Who has won a match of several seats, as tournaments count it.
+
+    Attributes:
+        scores: by seat, as `seat_scores` returns them; empty where nobody can win.
+        winners: the seats with the highest score, which have drawn if they are several.
+        why: why nobody has won, or has won without a comparison of rewards; otherwise empty.
+    """
+
+    scores: Sequence[float] = ()
+    winners: Sequence[int] = ()
+    why: str = ""
+
+
+_UNDECIDED: Final = {"void": "the match is void", CUT_OFF: "the journal ends before the match did"}
+
+
+def decide_match(
+    end: str, rewards: Sequence[float], lost: Sequence[str | None], *, has_rewards: bool
+) -> Decision:
+    """Return who has won a match; nobody if it has one seat.
+
+    Args:
+        end: why the match ended.
+        rewards: the sum of the rewards of each seat.
+        lost: by seat, why it loses the match, see `flagfall.kernel.outcomes.lost_by`.
+        has_rewards: the rewards of the seats are known, not only their sum.
+    """
+    if len(rewards) < 2:  # noqa: PLR2004 - a seat without others
+        return Decision()
+    if end in _UNDECIDED:
+        return Decision(why=_UNDECIDED[end])
+    present = lost.count(None)
+    if not has_rewards and present > 1:
+        return Decision(why="this journal is older than the record of each seat's rewards")
+    scores = seat_scores("reward", rewards, lost, solved=0, tasks=0)
+    best = max(scores)
+    winners = [seat for seat, score in enumerate(scores) if score == best > 0]
+    if not winners:
+        return Decision(scores, why="every seat was disqualified")
+    return Decision(scores, winners, "all others were disqualified" if present == 1 else "")
 
 
 def _compare(mine: tuple[bool, float], theirs: tuple[bool, float]) -> float:

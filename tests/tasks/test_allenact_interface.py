@@ -440,3 +440,21 @@ def test_sensors_give_what_their_spaces_say():
     assert task.observation_space == Dict({"grid": Box(0, 3, (4, 4), np.int8), "goal": Discrete(2)})
     for seed in range(5):
         assert task.reset(seed) in task.observation_space
+
+
+def test_actions_are_described_by_their_names_and_a_task_by_its_own_docstring():
+    class Stairs(CountTo):
+        """Climb the stairs."""
+
+        action_space = Discrete(2, start=5)
+
+        @classmethod
+        def class_action_names(cls) -> tuple[str, ...]:
+            return ("down", "up")
+
+    task = Stairs()
+    assert [task.describe_action(action) for action in (6, 7, None)] == ["up", "7", "NIL"]
+    shown = task.describe_observation({"action_mask": np.array([0, 1])}, "player_0")
+    assert shown == "allowed actions: up", "the number of the first action is 5"
+    assert task.instructions == "Climb the stairs."
+    assert not Pair().instructions

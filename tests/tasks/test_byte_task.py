@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flagfall.tasks.catalog import make_task
+from flagfall.tasks.commai import CATALOG
 from flagfall.tasks.commai.byte_task import ByteTask, Script, is_whole
+from flagfall.tasks.commai.catalog import COMMAI_CATALOG
+from flagfall.tasks.commai.conversation import ConversationTask
+from flagfall.tasks.commai.wrapped_task import BitTask, WrappedTask
 
 
 class Hears(ByteTask):
@@ -58,3 +63,16 @@ def test_a_script_hears_plain_numbers(byte: Any):
     assert task.step(byte).terminated
     assert type(task.heard) is int
     assert task.result() is True
+
+
+def test_learners_are_told_the_interface_and_nothing_of_a_task():
+    told = {make_task(name).instructions for name in (*CATALOG, *COMMAI_CATALOG)}
+    sentences = make_task("micro1").instructions
+    assert told == {sentences, ConversationTask.instructions}
+    assert ConversationTask.instructions.startswith(sentences)
+    in_bits = BitTask(Hears()).instructions
+    assert in_bits.startswith(sentences)
+    assert "one bit" in in_bits
+    assert WrappedTask(Hears()).instructions == sentences
+    assert (Hears().describe_action(104), Hears().describe_observation(97)) == ("104", "97")
+    assert BitTask(Hears()).describe_action(None) == "NIL"

@@ -156,3 +156,24 @@ def test_a_game_in_turns_is_played_in_turns() -> None:
     assert "is to move" in env.render()
     assert all(one != other for one, other in pairwise(movers[:-2]))  # the last two end the episode
     env.close()
+
+
+def test_both_players_of_lamps_read_the_same_grid_with_letters_of_their_own_colours():
+    game = Lamps()
+    shown = game.reset(0)
+    one, other = (game.describe_observation(seen, player).splitlines() for player, seen in shown.items())
+    assert one[:-1] == other[:-1]
+    assert "".join(one[:-1]).replace(" ", "") == str(game.render("ansi")).replace("\n", "")
+    assert one[-1] == "(B: you, R: the opponent, *: lamp, #: pillar)"
+    assert other[-1] == "(R: you, B: the opponent, *: lamp, #: pillar)"
+    assert [*map(game.describe_player, game.players)] == ["blue", "red"]
+
+
+def test_heaps_are_read_as_heaps_and_moves_as_sentences():
+    game = Heaps()
+    game.reset(3)
+    game.heaps = [2, 0, 1]
+    ((player, seen),) = game._shown().items()
+    read = game.describe_observation(seen, player).splitlines()
+    assert read[:3] == ["0  oo", "1  ", "2  o"]
+    assert read[3] == "allowed actions: take 1 of heap 0; take 2 of heap 0; take 1 of heap 2"

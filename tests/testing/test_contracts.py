@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
@@ -17,6 +18,7 @@ from flagfall.tasks.catalog import make_task, task_ids
 from flagfall.tasks.schedulers import POLICIES, parse_policy
 from flagfall.tasks.task import Task
 from flagfall.testing import check_agent, check_scheduler, check_task
+from flagfall.testing.contracts import ODD_ACTIONS
 from tests.fakes import CountTask, InTurnTask, ListScheduler, TogetherTask
 
 REMEMBER = {"micro19", "micro20", "mini0"}
@@ -26,6 +28,23 @@ REMEMBER = {"micro19", "micro20", "mini0"}
 @pytest.mark.parametrize("task_id", [task_id for _, task_id in task_ids()])
 def test_every_task_of_the_catalog_keeps_the_contract(task_id: str):
     check_task(partial(make_task, task_id), steps=100, remembers=task_id in REMEMBER)
+
+
+@pytest.mark.parametrize(
+    "task_id",
+    [
+        *("micro1", "duel:heaps", "duel:lamps", "langroom", "vgdl:causeway#0:observation=planes"),
+        *("vgdl:causeway#0", "gym:CartPole-v1", "gym:Pendulum-v1"),
+    ],
+)
+def test_tasks_describe_what_a_journal_may_have_in_place_of_their_values(task_id: str):
+    task = make_task(task_id)
+    huge = {"observation": np.full(3, 10**18), "action_mask": np.full(21, np.nan)}
+    others = ({"image": None, "text": None}, {"planes": 1, "avatar": [2]}, np.full((4, 9, 9), np.nan), huge)
+    for value in (*ODD_ACTIONS, *others):
+        assert isinstance(task.describe_action(value), str)
+        assert isinstance(task.describe_observation(value), str)
+    task.close()
 
 
 POLICY_TEXTS = {
@@ -135,6 +154,30 @@ class Nameless(Coin):
     id = ""
 
 
+class Unnamed(Coin):
+    def describe_action(self, action: Any, _player: str | None = None) -> Any:
+        return action
+
+
+class Verbose(Coin):
+    instructions = "x" * 4001
+
+
+class Disturbed(Coin):
+    def describe_observation(self, _observation: Any, _player: str | None = None) -> str:
+        return str(self.dice.random())
+
+
+class Beside(Coin):
+    def layout_of_actions(self, _player: str) -> Any:
+        return {0: [(0.0, 0.0, 0.5, 1.0)], 1: [(0.5, 0.0, 1.5, 1.0)]}
+
+
+class Unknown(Coin):
+    def layout_of_actions(self, _player: str) -> Any:
+        return {2: [(0.0, 0.0, 0.5, 1.0)]}
+
+
 def test_sound_tasks_of_all_kinds_pass():
     check_task(Coin)
     check_task(LegalCount)
@@ -167,6 +210,11 @@ class LegalInTurn(LegalCount, InTurnTask):
         (Infinite, "the reward is inf"),
         (BadMetrics, "ends_in_order: metrics"),
         (Nameless, "the id is empty"),
+        (Unnamed, "describe_action(0, 'player_0') is 0, not a text"),
+        (Verbose, "instructions has 4001 characters, at most 4000 are shown"),
+        (Disturbed, "describes_itself: seed 0, with texts and without: it differs"),
+        (Beside, "1 has the area (0.5, 0.0, 1.5, 1.0), not within 0 to 1"),
+        (Unknown, "has 2, which is not of the action space"),
         (object, "lacks methods of TaskRole"),
         (partial(LegalCount, fails_in="result"), "ends_in_order: raised ValueError"),
     ],

@@ -15,7 +15,7 @@ import trio
 from PIL import Image
 
 from flagfall import read_journal, run
-from flagfall.events import Event, TurnPlayed
+from flagfall.events import Event, TaskEnded, TurnPlayed, total_reward
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.task import Task, with_pictures
 
@@ -44,6 +44,21 @@ class Recorded:
     def turns(self, number: int) -> list[TurnPlayed]:
         """Return the turn of each seat that was asked in it."""
         return [event for event in self.events if isinstance(event, TurnPlayed) and event.turn == number]
+
+    def earned(self, turn: int, seat: int = 0) -> float:
+        """Return what a seat's action earned: the reward of its next turn, or the rest of its task's."""
+        ends = [place for place, event in enumerate(self.events) if isinstance(event, TaskEnded)]
+        place = next(p for p, e in enumerate(self.events) if isinstance(e, TurnPlayed) and e.turn == turn)
+        last = next(end for end in ends if end > place)
+        first = max((end for end in ends if end < place), default=0)
+        own = [e for e in self.events[first:last] if isinstance(e, TurnPlayed) and e.seat == seat]
+        for event in own[1:]:
+            if event.turn > turn:
+                return float(total_reward(event.reward))
+        end = self.events[last]
+        assert isinstance(end, TaskEnded)
+        total = end.rewards[seat] if end.rewards else end.reward
+        return float(total) - sum(float(total_reward(event.reward)) for event in own[1:])
 
     def first(self, verdict: str, after: int = -1) -> int:
         """Return the first turn with a verdict."""

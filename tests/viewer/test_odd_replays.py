@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import zstandard
 
@@ -111,7 +112,10 @@ def test_values_of_any_depth_and_length_are_cut():
     odd = [deep, wide, [[[]] * 3000] * 30, 10**5000, -(10**4000), 1.5, None, True, {"$ndarray": "<f4"}, 2**60]
     for value in odd:
         assert len(text_of(value)) < 2100
-    assert text_of(deep) == "[" * 20 + '"…"' + "]" * 20
+    assert text_of(deep) == "[" * 20 + "'…'" + "]" * 20
+    assert text_of({"board": np.eye(3, dtype=np.int8), "turn": 1}) == "board:\n1 0 0\n0 1 0\n0 0 1\nturn: 1"
+    assert text_of([np.zeros((2, 2), int)]) == "[[[0, 0], [0, 0]]]"
+    assert text_of([np.zeros((99, 99))]) == "['array float64 (99, 99)']"
     assert text_of(2**60) == str(2**60)
     assert text_of(10**5000) == "a number of 16,610 bits"
 
@@ -161,7 +165,7 @@ def test_negative_and_huge_times_and_rewards_are_numbers_of_json(tmp_path):
     path.write_bytes(sealed(lines))
     summary, chunks = shown(path)
     assert summary["match"]["seed"] == str(10**400)
-    assert summary["chunks"][0]["reward"] == 1.7976931348623157e308
+    assert summary["chunks"][0]["rewards"] == [1.7976931348623157e308]
     assert chunks[0]["turn"] == [0, 1, 2, 3, most]
 
 

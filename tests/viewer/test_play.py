@@ -63,16 +63,17 @@ def test_keys_of_games_are_those_of_a_terminal():
     keys = {button["name"]: button["keys"] for button in buttons("vgdl:windfall#0")}
     assert keys["left"] == ["ArrowLeft", "a"]
     assert keys["use"] == [" "]
-    assert [button["name"] for button in buttons("duel:heaps")][7] == "1 of heap 1"
+    assert [button["name"] for button in buttons("duel:heaps")][7] == "take 1 of heap 1"
     assert {button["name"]: button["keys"] for button in buttons("gym:FrozenLake-v1")}["down"] == [
         "ArrowDown"
     ]
 
 
-def test_actions_without_names_are_called_by_their_numbers():
+def test_keys_of_actions_are_the_digits_with_which_only_their_names_end():
     pytest.importorskip("pettingzoo")
-    made = buttons("pettingzoo:classic/tictactoe_v3")
-    assert [(button["name"], button["keys"]) for button in made][8] == ("8", ["8"])
+    made = buttons("pettingzoo:classic/connect_four_v3")
+    assert [(button["name"], button["keys"]) for button in made][2] == ("column 3", ["3"])
+    assert not buttons("pettingzoo:classic/tictactoe_v3")[8]["keys"], "row 3, column 3"
 
 
 @pytest.mark.parametrize(("task_id", "kind"), [("micro1", "bytes"), ("gym:Pendulum-v1", "json")])

@@ -220,7 +220,7 @@ def test_the_configuration_of_a_match_is_given_as_for_verify(call, tmp_path, mon
     assert call("replay a.jsonl -o without.html").code == 0
     assert call("replay a.jsonl --config goals.py -o with.html").code == 0
     without, given = ((tmp_path / f"{name}.html").read_bytes() for name in ("without", "with"))
-    assert b"pictures need --config" in without
+    assert b"pictures and names of actions need --config" in without
     assert [b'id="frames-0"' in page for page in (without, given)] == [False, True]
 
 

@@ -135,6 +135,20 @@ def test_texts_are_stored_once_and_bounded(monkeypatch):
     assert "characters" in head["why"]
 
 
+def test_words_of_tasks_are_stored_once_and_bounded(monkeypatch):
+    monkeypatch.setattr(frames, "MAX_TEXTS_CHARS", 50)
+    encoder = FrameEncoder()
+    for turn in range(100):
+        encoder.describe(turn, 0, "a board", "UP")
+    encoder.describe(100, 0, "b" * 60, "UP")
+    encoder.describe(101, 0, "b" * 60, None)
+    head, _ = decoded(encoder.finish())
+    assert head["texts"] == ["a board", "UP"]
+    assert head["described"]["turn"] == list(range(101))
+    assert head["described"]["observation"] == [*[0] * 100, -1]
+    assert set(head["described"]["action"]) == {1}
+
+
 def test_a_part_without_pictures_says_why():
     head, found = decoded(no_frames("add --trust"))
     assert (head["kind"], head["why"], found) == ("none", "add --trust", {})
@@ -158,7 +172,9 @@ DRAW = """async ([data, wanted]) => {
   }
   return { found, kind: frames.kind, why: frames.why, width: frames.width, height: frames.height,
            none: [frames.has(999), frames.size(999), frames.text(999), frames.draw(null, 999)],
-           observation: [frames.observation(3, 1), frames.observation(3, 0), frames.observation(4, 1)] };
+           words: [[3, 1], [3, 0], [4, 1], [5, 0]].map(([turn, seat]) =>
+             ["observation", "action"].map((name) => frames.description(turn, seat, name))),
+           players: [2, 3, 6, 7].map((turn) => frames.playersAt(turn)) };
 }"""
 
 HASH = """
@@ -196,7 +212,12 @@ def test_the_browser_shows_the_same_pixels_in_any_order(page: Page):
     for turn, picture in enumerate(shown):
         encoder.add(turn, "before", picture)
     encoder.add(99, "end", board[:, ::-1])
-    encoder.observe(3, 1, "made again")
+    encoder.describe(3, 1, "made again", "UP")
+    encoder.describe(4, 1, None, "UP")
+    encoder.describe(5, 0, None, None)
+    for turn in range(3, 7):
+        encoder.name_players(turn, ["white", "black"])
+    encoder.name_players(7, ["X", "O"])
     order = [*range(100), *reversed(range(100)), *random.permutation(100).tolist()]
     wanted = [*((turn, "before") for turn in order), (99, "end")]
     page.goto("about:blank")
@@ -206,5 +227,6 @@ def test_the_browser_shows_the_same_pixels_in_any_order(page: Page):
     assert result["found"] == [*(hashes[turn] for turn in order), fnv(board[:, ::-1])]
     assert (result["kind"], result["width"], result["height"]) == ("pictures", 70, 30)
     assert result["none"] == [False, None, None, False]
-    assert result["observation"] == ["made again", None, None]
+    assert result["words"] == [["made again", "UP"], [None, None], [None, "UP"], [None, None]]
+    assert result["players"] == [[], ["white", "black"], ["white", "black"], ["X", "O"]]
     assert json.dumps(result["why"]) == '""'

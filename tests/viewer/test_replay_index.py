@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from msgspec.structs import replace
 
 from flagfall import read_journal
-from flagfall.events import ON_TIME, StallSeen, TurnPlayed
+from flagfall.cli.runs.tables import PlayedMatch
+from flagfall.events import ON_TIME, MatchEnded, StallSeen, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.recording.journal.format import encode
 from flagfall.recording.journal.reader import JournalError, JournalTruncated
+from flagfall.recording.match_result import ResultReader
 from flagfall.viewer.replay.chunk import chunk_of
 from flagfall.viewer.replay.index import Index
 from flagfall.viewer.replay.recorded_match import RecordedMatch
@@ -61,6 +65,22 @@ def test_journals_of_every_schema_are_shown_row_by_row(path):
 
 
 @pytest.mark.parametrize("path", OLD_JOURNALS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_the_result_is_that_of_the_command_results(path):
+    reader = ResultReader()
+    with suppress(JournalTruncated):
+        for event in read_journal(path):
+            reader(event)
+    match = PlayedMatch(None, reader.result(), has_rewards=reader.has_rewards)
+    summary, _ = read(path)
+    assert summary["result"]["winners"] == list(match.decision().winners)
+    assert summary["result"]["why"] == match.decision().why
+    rewards = [seat.stats.reward if reader.has_rewards else None for seat in match.result.seats]
+    assert [seat["reward"] for seat in summary["seats"]] == pytest.approx(rewards)
+    for count in ("played", "solved", "failed"):
+        assert summary["result"][count] == sum(getattr(task, count) for task in match.result.tasks)
+
+
+@pytest.mark.parametrize("path", OLD_JOURNALS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_limits_computed_again_agree_with_every_verdict(path):
     """A turn is late exactly if it took its limit or more; ticks and totals follow other rules."""
     summary, chunks = read(path)
@@ -99,18 +119,104 @@ def test_chunks_divide_a_match_between_turns_and_have_true_aggregates(tmp_path, 
         assert entry["turns"] == len({row[0] for row in table})
         assert entry["at_ns"] == [table[0][6], table[-1][6]]
         assert entry["late"] == sum(row[2] == "late" for row in table)
-        assert entry["reward"] == sum(
-            sum(row[5].values()) if isinstance(row[5], dict) else row[5] for row in table
-        )
-        assert entry["rewarded"] == sum(
-            any(row[5].values()) if isinstance(row[5], dict) else bool(row[5]) for row in table
-        )
+        assert entry["rewarded"] == sum(bool(row[5]) for row in table)
         for seat, most_ns in enumerate(entry["max_spent_ns"]):
             own = [row for row in table if row[1] == seat]
             assert most_ns == max(row[3] for row in own)
+            assert entry["rewards"][seat] == sum(row[5] or 0 for row in own)
             assert entry["max_share"][seat] == round(max(row[3] / row[4] for row in own), 4)
     lasts = [chunk["turn"][-1] for chunk in chunks]
     assert [chunk["first"] for chunk in chunks[1:]] == [last + 1 for last in lasts[:-1]]
+
+
+# Rewards, by the action that earned them.
+
+
+def earned(path: Path) -> dict[tuple[int, int], float | None]:
+    """Return what each seat's action of each turn earned, as chunks and their aggregates agree on it."""
+    summary, chunks = read(path)
+    for entry, chunk in zip(summary["chunks"], chunks, strict=True):
+        table = rows([chunk], "seat", "reward")
+        for seat, total in enumerate(entry["rewards"]):
+            assert total == pytest.approx(sum(paid or 0 for of, paid in table if of == seat))
+        assert entry["rewarded"] == sum(bool(paid) for _, paid in table)
+    return {(turn, seat): paid for turn, seat, paid in rows(chunks, "turn", "seat", "reward")}
+
+
+def match_of_tasks(lengths: list[int], *, continuous: bool, ended: str = "finished") -> Iterator[Any]:
+    """Yield a match in which the action of turn t earns t + 1, also the last of a task."""
+    yield header()
+    turn = 0
+    for index, length in enumerate(lengths):
+        yield TaskStarted(turn, "micro1", index, 5)
+        for place in range(length):
+            reward = turn if place or continuous else 0
+            yield TurnPlayed(turn, turn, 65, reward, 32)
+            turn += 1
+        total = sum(range(turn - length + 1, turn + 1))
+        yield TaskEnded(turn, "micro1", index, None, total, length, ended)
+    yield MatchEnded(turn, "finished", turn, turn if continuous else 0)
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+@pytest.mark.parametrize("lengths", [[3, 1, 4], [1024, 1], [1023, 2], [1500, 548, 1]], ids=str)
+def test_a_reward_stands_with_the_action_that_earned_it(tmp_path, lengths, continuous):
+    path = write(tmp_path / "a.jsonl", match_of_tasks(lengths, continuous=continuous))
+    assert earned(path) == {(turn, 0): turn + 1 for turn in range(sum(lengths))}
+    summary, chunks = read(path)
+    assert [turn for chunk in chunks for turn in chunk["ends"]] == [
+        sum(lengths[: place + 1]) - 1 for place in range(len(lengths))
+    ]
+    assert [entry["ends"] for entry in summary["chunks"]][-1]
+    assert summary["view"] == "bytes"
+
+
+def test_rewards_in_columns_stand_with_their_actions_across_chunks(tmp_path):
+    """1 is paid with each turn but the first of a hundred; so each action but the last of those earns 1."""
+    found = earned(write(tmp_path / "a.jsonl", bytes_match(3000)))
+    assert found[2999, 0] == -2970  # the journal says that the task paid 0
+    assert {turn for (turn, _), paid in found.items() if paid == 0} == {*range(99, 2999, 100)}
+
+
+@pytest.mark.parametrize("ended", ["time", "truncated", "cut"])
+def test_the_last_action_of_a_task_that_was_ended_has_its_reward(tmp_path, ended):
+    path = write(tmp_path / "a.jsonl", match_of_tasks([5, 3], continuous=False, ended=ended))
+    assert earned(path)[4, 0] == 5
+    assert read(path)[0]["seats"][0]["reward"] == 36
+
+
+def test_what_is_not_known_yet_is_no_reward(tmp_path):
+    lines = [*match_of_tasks([5], continuous=False)][:7]
+    assert earned(write(tmp_path / "a.jsonl", lines, whole=False)) == {
+        **{(turn, 0): turn + 1 for turn in range(4)},
+        (4, 0): None,
+    }
+
+
+def test_the_last_move_of_a_game_wins_it(tmp_path):
+    """Seats move in turn; the last move pays both, and older journals have the sum alone."""
+    moves = [TurnPlayed(turn, turn, "x", 0, "y", seat=turn % 2) for turn in range(7)]
+    end = TaskEnded(9, "pair", 0, None, 0, 7, rewards=(1, -1))
+    lines = [header(2), TaskStarted(0, "pair", 0, 5), *moves, end, MatchEnded(9, "finished", 7)]
+    path = write(tmp_path / "a.jsonl", lines)
+    found = earned(path)
+    assert {place for place, paid in found.items() if paid} == {(6, 0), (5, 1)}
+    assert (found[6, 0], found[5, 1]) == (1, -1)
+    summary, _ = read(path)
+    assert [seat["reward"] for seat in summary["seats"]] == [1, -1]
+    assert (summary["result"]["winners"], summary["seats"][0]["won"]) == ([0], 1)
+    lines[-2] = TaskEnded(9, "pair", 0, None, 0, 7)
+    older, _ = read(write(path, lines))
+    assert [seat["reward"] for seat in older["seats"]] == [None, None]
+    assert "older than the record" in older["result"]["why"]
+    assert earned(path)[6, 0] is None
+
+
+def test_a_reward_before_the_first_action_of_a_seat_counts_with_it(tmp_path):
+    turns = [TurnPlayed(1, 0, "x", 0, "y"), TurnPlayed(2, 1, "x", 0.5, "y", seat=1)]
+    end = TaskEnded(9, "pair", 0, None, 1.25, 2, rewards=(0.25, 1.0))
+    path = write(tmp_path / "a.jsonl", [header(2), TaskStarted(0, "pair", 0, 5), *turns, end])
+    assert earned(path) == {(0, 0): 0.25, (1, 1): 1.0}
 
 
 def test_an_event_belongs_to_the_turn_that_follows_it(tmp_path):
@@ -146,6 +252,32 @@ def test_the_view_of_a_match_follows_from_its_tasks(name, view):
     assert (len(chunks[0]["numbers"].get("observation", [])) == len(chunks[0]["turn"])) == (
         view == "bytes" or name == "gym"
     )
+
+
+@pytest.mark.parametrize(
+    ("task", "seats", "value", "view"),
+    [
+        ("micro1", 1, 65, "bytes"),
+        ("hands.py:Hands", 1, 3, "values"),
+        ("hands.py:Hands", 2, 3, "values"),
+        ("micro1", 1, "A", "values"),
+        ("unheard of", 1, 65, "values"),
+    ],
+)
+def test_numbers_of_other_tasks_than_byte_tasks_are_no_tape(tmp_path, task, seats, value, view):
+    turns = [TurnPlayed(1, 0, value, 0, value, seat=seat) for seat in range(seats)]
+    began = [header(seats, tasks=[task]), TaskStarted(0, task, 0, 5)]
+    summary, _ = read(write(tmp_path / "a.jsonl", [*began, *turns]))
+    assert summary["view"] == view
+
+
+def test_a_task_of_the_user_that_pays_for_the_one_before_it_is_continuous(tmp_path):
+    events = match_of_tasks([3, 3], continuous=True)
+    began = header(tasks=["talk.py:Talk"])
+    renamed = [began, *(event for event in events if event != header())]
+    named = [replace(e, task="talk.py:Talk") if hasattr(e, "task") else e for e in renamed]
+    summary, _ = read(write(tmp_path / "a.jsonl", named))
+    assert summary["view"] == "bytes"
 
 
 # States of the file.

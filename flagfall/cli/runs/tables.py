@@ -8,9 +8,8 @@ import attrs
 
 from flagfall.cli.console.output import MAX_ROWS, duration, label, number, print_table, table
 from flagfall.kernel.outcomes import MatchResult, SeatReport, TaskStats
-from flagfall.recording.match_result import CUT_OFF
 from flagfall.texts import counted, sanitize_terminal
-from flagfall.tournament.records import seat_scores
+from flagfall.tournament.records import Decision, decide_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,20 +37,11 @@ class PlayedMatch:
     result: MatchResult
     has_rewards: bool = True
 
-    def scores(self) -> Sequence[float]:
-        """Return the score of each of several seats, as tournaments count it; empty where nobody can win."""
+    def decision(self) -> Decision:
+        """Return who has won."""
         seats = self.result.seats
-        lost = [seat.lost_by for seat in seats]
-        is_known = self.has_rewards or sum(reason is None for reason in lost) <= 1
-        if len(seats) == 1 or self.result.reason in {"void", CUT_OFF} or not is_known:
-            return ()
-        return seat_scores("reward", [seat.stats.reward for seat in seats], lost, solved=0, tasks=0)
-
-    def winners(self) -> Sequence[int]:
-        """Return the numbers of the seats with the highest score, which have drawn if they are several."""
-        scores = self.scores()
-        best = max(scores, default=0.0)
-        return [seat for seat, score in enumerate(scores) if score == best > 0]
+        rewards, lost = [seat.stats.reward for seat in seats], [seat.lost_by for seat in seats]
+        return decide_match(self.result.reason, rewards, lost, has_rewards=self.has_rewards)
 
 
 _SPARE: Final = (
@@ -88,21 +78,14 @@ def print_results(played: Sequence[PlayedMatch], *, several: bool, wide: bool = 
 
 def _winner(match: PlayedMatch) -> str:
     """Return a line that says which seat has won, with its agent and the rewards."""
-    seats, winners, scores = match.result.seats, match.winners(), match.scores()
+    seats, decision = match.result.seats, match.decision()
+    scores, winners = decision.scores, decision.winners
     if not winners:
-        why = _NO_WINNER.get(match.result.reason, "every seat was disqualified" if scores else _UNKNOWN)
-        return f"no winner: {why}"
+        return f"no winner: {decision.why}"
     named = ", ".join(f"{sanitize_terminal(seats[place].agent)} (seat {place})" for place in winners)
     order = sorted(range(len(seats)), key=lambda place: -scores[place])
-    how = f"rewards {' to '.join(number(seats[place].stats.reward) for place in order)}"
-    if len(winners) == 1 and all(seat.lost_by for place, seat in enumerate(seats) if place not in winners):
-        how = "all others were disqualified"
+    how = decision.why or f"rewards {' to '.join(number(seats[place].stats.reward) for place in order)}"
     return f"{'winner' if len(winners) == 1 else 'draw'}: {named}; {how}"
-
-
-_NO_WINNER: Final = {"void": "the match is void", CUT_OFF: "the journal ends before the match did"}
-
-_UNKNOWN: Final = "this journal is older than the record of each seat's rewards"
 
 
 def _seat_row(match: PlayedMatch, seat: SeatReport) -> list[str]:
@@ -228,13 +211,13 @@ _NOT_RECORDED: Final = frozenset({"skipped"})
 
 def result_data(match: PlayedMatch) -> dict[str, Any]:
     """Return the result of a match as an object for JSON; times are in nanoseconds."""
-    result, scores = match.result, match.scores()
+    result, decision = match.result, match.decision()
     unknown = _INNER if match.planned is not None else _INNER | _NOT_RECORDED
     return {
         "reason": result.reason,
         "turns": result.turns,
         "elapsed_ns": result.elapsed_ns,
-        "winners": match.winners(),
+        "winners": decision.winners,
         "seats": [
             {
                 "agent": seat.agent,
@@ -244,7 +227,7 @@ def result_data(match: PlayedMatch) -> dict[str, Any]:
                 "printed": [
                     {"turn": of.turn, "text": of.text, "left_out": of.left_out} for of in seat.printed
                 ],
-                "score": scores[place] if scores else None,
+                "score": decision.scores[place] if decision.scores else None,
                 **attrs.asdict(seat.stats, filter=lambda field, _: field.name not in unknown),
                 "return_sd": seat.stats.return_sd,
                 **({} if match.has_rewards else dict.fromkeys(("reward", "return_mean"))),

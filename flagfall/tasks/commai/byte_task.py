@@ -58,6 +58,13 @@ class ByteTask(Task):
 
     continuous = True
     nil_action = SILENCE
+    instructions = (
+        "A teacher and you exchange bytes: for each byte of the teacher you send one of yours. Bytes are "
+        "characters; a space (32) is silence. The teacher sets one task after another, and may use a "
+        "language that you have to learn. It pays a reward with its bytes: 1 for what was right, -1 for what "
+        "was wrong, otherwise 0; a reward is for what you sent before it came. Nothing else tells you where "
+        "a task ends and the next one begins. Collect as much reward as you can."
+    )
 
     _script: Script
     _reward: float = 0

@@ -252,6 +252,11 @@ class ConversationTask(ByteTask):
         conversation: the conversation of the current instance, or of the last one.
     """
 
+    instructions = (
+        f"{ByteTask.instructions}\n\n"
+        "The teacher speaks in sentences, and hears yours: end each with a full stop."
+    )
+
     id: str = attrs.field(alias="task_id")
     _play: DialogueScript
     max_time: float = attrs.field(kw_only=True)

@@ -36,6 +36,7 @@ class WrappedTask(Task):
         self.nil_action: Any = task.nil_action
         self.max_steps: float = task.max_steps
         self.world: object = task.world
+        self.instructions: Any = task.instructions
 
     @property
     def action_space(self) -> Space[Any]:
@@ -136,6 +137,11 @@ class _CappedTask(WrappedTask):
 
 _LAST_PLACE: Final = 7
 
+_IN_BITS: Final = (
+    "Bytes are sent bit by bit, the most significant bit first: in each step the teacher sends one bit, and "
+    "you send one. Your byte answers the teacher's byte before it; eight steps are one byte of each of you."
+)
+
 
 @cache
 def _bit_space() -> Space[Any]:
@@ -164,6 +170,7 @@ class BitTask(WrappedTask):
             task.channel = attrs.evolve(BIT_CHANNEL, scrambler=scrambler)
         elif scrambler is not None:
             raise UsageError(f"{task.id} cannot be scrambled: it is not a conversation")
+        self.instructions = f"{task.instructions}\n\n{_IN_BITS}"
         self._said = self._heard = SILENCE
         self._place = _LAST_PLACE
 

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from flagfall.kernel.descriptions import has_shapes
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 
@@ -31,6 +32,11 @@ class Heaps(Task):
 
     id = "duel:heaps"
     players: Sequence[str] = ("player_0", "player_1")
+    instructions = (
+        f"There are three heaps of one to {LARGEST} counters. You and your opponent take turns; in your turn "
+        "take one or more counters from one heap. Who takes the last counter of all wins: 1 for the winner, "
+        "-1 for the other player."
+    )
     render_modes: ClassVar[Sequence[str]] = ("ansi",)
     nil_action = None
 
@@ -53,7 +59,8 @@ class Heaps(Task):
     @classmethod
     def class_action_names(cls) -> tuple[str, ...]:
         """Return the names of the actions, by number."""
-        return tuple(f"{count} of heap {heap}" for heap in range(N_HEAPS) for count in range(1, LARGEST + 1))
+        heaps, counts = range(N_HEAPS), range(1, LARGEST + 1)
+        return tuple(f"take {count} of heap {heap}" for heap in heaps for count in counts)
 
     def is_legal(self, action: Any) -> bool:
         """Return whether an action takes as many counters as the heap has, at most."""
@@ -87,6 +94,13 @@ class Heaps(Task):
         shown = {"observation": np.array(self.heaps, np.int8), "action_mask": mask}
         return {self.players[self.to_move]: shown}
 
+    def describe_observation(self, observation: Any, player: str | None = None) -> str:
+        """Return the heaps as in `render`, and the actions that are possible."""
+        is_own = has_shapes(observation, observation=(N_HEAPS,), action_mask=(N_ACTIONS,))
+        if is_own and self.observation_space.contains(observation):
+            observation = {**observation, "observation": _drawn(observation["observation"].tolist())}
+        return super().describe_observation(observation, player)
+
     def reached_terminal_state(self) -> bool:
         """Return whether all heaps are empty."""
         return not any(self.heaps)
@@ -95,8 +109,11 @@ class Heaps(Task):
         """Return the heaps as text (`ansi`)."""
         if mode != "ansi":
             return super().render(mode, *args, **kwargs)
-        rows = [f"{number}  {'o' * size}" for number, size in enumerate(self.heaps)]
-        return "\n".join([*rows, f"{self.players[self.to_move]} is to move"])
+        return f"{_drawn(self.heaps)}\n{self.players[self.to_move]} is to move"
+
+
+def _drawn(heaps: Sequence[int]) -> str:
+    return "\n".join(f"{number}  {'o' * size}" for number, size in enumerate(heaps))
 
 
 def _parts(action: int) -> tuple[int, int]:

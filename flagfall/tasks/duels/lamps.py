@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from flagfall.kernel.descriptions import describe_board
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.task import Task
 
@@ -31,6 +32,8 @@ _FREE: Final = [cell for cell in _CELLS if cell not in PILLARS]
 
 _CELL_PIXELS: Final = 24
 _GROUND, _PILLAR, _LAMP = (244, 241, 232), (120, 113, 100), (245, 183, 49)
+_COLOURS: Final = ("blue", "red")
+_LETTERS: Final = "BR"
 _PLAYERS: Final = ((37, 99, 168), (178, 58, 72))
 
 
@@ -47,6 +50,13 @@ class Lamps(Task):
 
     id = "duel:lamps"
     players: Sequence[str] = ("player_0", "player_1")
+    instructions = (
+        f"You and your opponent move on a grid of {SIZE} x {SIZE} cells at the same time, one cell up, "
+        "right, down or left, or not at all. Who enters a cell with a lamp collects it: one point. There "
+        f"are always {N_LAMPS} lamps; a new one appears on a free cell, drawn at random. Nobody can enter a "
+        "pillar or leave the grid. Where both of you would enter the same cell, or change places, neither "
+        f"moves. The game lasts {STEPS} steps; who has more points wins."
+    )
     render_modes: ClassVar[Sequence[str]] = ("rgb", "ansi")
     nil_action = 0
     action_space: spaces.Discrete[Any] = spaces.Discrete(len(MOVES))
@@ -63,6 +73,19 @@ class Lamps(Task):
     def class_action_names(cls) -> tuple[str, ...]:
         """Return the names of the actions, by number."""
         return ("NOOP", "UP", "RIGHT", "DOWN", "LEFT")
+
+    def describe_player(self, player: str) -> str:
+        """Return the colour in which a player is drawn."""
+        return _COLOURS[self.players.index(player)]
+
+    def describe_observation(self, observation: Any, player: str | None = None) -> str:
+        """Return the grid, with a letter for the colour of each player."""
+        if getattr(observation, "shape", None) != self.observation_space.shape:
+            return super().describe_observation(observation, player)
+        seat = 0 if player is None else self.players.index(player)
+        own, other = _LETTERS[seat], _LETTERS[1 - seat]
+        board = describe_board(observation.tolist(), [own, other, "*", "#"])
+        return f"{board}\n({own}: you, {other}: the opponent, *: lamp, #: pillar)"
 
     def _reset(self, seed: int) -> Any:
         self._random = Random(seed)
@@ -128,7 +151,7 @@ class Lamps(Task):
 
     def _letter(self, cell: Cell) -> str:
         if cell in self.cells:
-            return "01"[self.cells.index(cell)]
+            return _LETTERS[self.cells.index(cell)]
         return "#" if cell in PILLARS else "*" if cell in self.lamps else "."
 
 

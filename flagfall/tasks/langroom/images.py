@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import permutations
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ Picture: TypeAlias = NDArray[np.uint8]
 
 MAX_CACHE_BYTES: Final = 1024**3
 """Most memory for the images of one view and resolution; the default ones take 2 MB."""
+
+MAX_SEARCHED_BYTES: Final = 64 * 1024**2
+"""Most memory of images that are searched for one of which a text is wanted."""
 
 _CACHES: Final = 4
 """Number of caches that are kept when no room uses them any more."""
@@ -87,6 +90,17 @@ class ImageCache:
             self._draw(number)
         picture: Picture = self._shown[number]
         return picture
+
+    def content_of(self, picture: Any) -> Content | None:
+        """Return what an image shows; `None` if it is none of these, or they are too many to search."""
+        if self._table.nbytes > MAX_SEARCHED_BYTES:
+            return None
+        for number in range(len(self)):
+            if not self._drawn[number]:
+                self._draw(number)
+            if np.array_equal(self._table[number], picture):
+                return self._keys[number]
+        return None
 
     def get_batch(self, places: NDArray[np.intp], orders: NDArray[np.intp], out: Picture) -> None:
         """Write the views of many players into an array.
@@ -153,14 +167,14 @@ def order_of(*colors: int) -> int:
     return _ORDER_NUMBERS[colors]
 
 
-_Key: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
+Content: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
 """The content of an image: the place, and the objects in view with their colours."""
 
 
-def _number_views(view: int) -> tuple[NDArray[np.intp], list[_Key]]:
+def _number_views(view: int) -> tuple[NDArray[np.intp], list[Content]]:
     """Return the index of the image by place and order of colours, and the content of each image."""
     numbers = np.zeros((SIZE * SIZE, len(_ORDERS)), np.intp)
-    keys: dict[_Key, int] = {}
+    keys: dict[Content, int] = {}
     for x in range(1, SIZE - 1):
         for y in range(1, SIZE - 1):
             near = [n for n, (a, b) in enumerate(CORNERS) if max(abs(x - a), abs(y - b)) <= view]
@@ -292,10 +306,31 @@ def room_as_text(player: tuple[int, int], colors: Sequence[int], word: int) -> s
         player: the position of the player, (x, y).
         colors: the colour of each object, as indices of `COLORS`.
     """
-    rows = [["#" if {x, y} & {0, SIZE - 1} else "." for x in range(SIZE)] for y in range(SIZE)]
-    for name, (x, y) in zip(OBJECTS, CORNERS, strict=True):
-        rows[y][x] = name[0].upper()
-    x, y = player
-    rows[y][x] = "@"
-    legend = ", ".join(f"{name} {COLORS[color]}" for name, color in zip(OBJECTS, colors, strict=True))
-    return "\n".join([*("".join(row) for row in rows), legend, f"room: {word_at(word) or _SILENCE}", ""])
+    rows = ("".join(_letter(x, y, player) for x in range(SIZE)) for y in range(SIZE))
+    return "\n".join([*rows, _legend(enumerate(colors)), f"room: {word_at(word) or _SILENCE}", ""])
+
+
+def view_as_text(content: Content, view: int) -> str:
+    """Return what an agent sees in letters, with a legend.
+
+    Args:
+        content: of the image.
+        view: number of cells on each side of the player.
+    """
+    place, visible = content
+    y, x = divmod(place, SIZE)
+    sides = range(-view, view + 1)
+    rows = ("".join(_letter(x + right, y + down, (x, y)) for right in sides) for down in sides)
+    return "\n".join([*rows, f"(@: you, #: wall{', ' if visible else ''}{_legend(visible)})"])
+
+
+def _letter(x: int, y: int, player: tuple[int, int]) -> str:
+    if (x, y) == player:
+        return "@"
+    if (x, y) in CORNERS:
+        return OBJECTS[CORNERS.index((x, y))][0].upper()
+    return "." if 0 < x < SIZE - 1 and 0 < y < SIZE - 1 else "#"
+
+
+def _legend(colors: Iterable[tuple[int, int]]) -> str:
+    return ", ".join(f"{OBJECTS[thing]} {COLORS[color]}" for thing, color in colors)

@@ -113,6 +113,28 @@ _REWARDS: Final[Mapping[str, Callable[[int, int], float]]] = {
 }
 
 
+_REWARD_TEXTS: Final[Mapping[str, str]] = {
+    "answer-only": "1 for the right color, -0.1 for any other word in that step, -0.01 for a word in another"
+    " step, and 0 for silence",
+    "answer-and-echo": "10 for the right color; in all other steps 0.1 for the word that the room says in the"
+    " same step, which may be silence; otherwise 0",
+    "echo": "1 for the word that the room says in the same step, which may be silence; otherwise 0",
+}
+
+_INSTRUCTIONS: Final = (
+    "You walk through a room of 7 x 7 cells with walls around it, and talk. In the corners are a ball (upper "
+    "left), a rug (upper right), a table (lower left) and a vase (lower right). Each has another color: red, "
+    "green, blue or yellow. You begin in the middle and see {view} cells to each side, so you have to walk "
+    "to an object to see its color. Objects and walls are in your way.\n\n"
+    "In each step the room says a word or nothing, and you both move (stay, down, up, right, left) and say a "
+    'word or nothing. The room asks, word by word, "what color is the ... ?", is silent for ten steps, and '
+    'gives the answer: "it is ...". Then the objects get other colors, and another question follows.\n\n'
+    "Your word is compared with the one that the room says next. The right time to answer is the step after "
+    'the room has said "is": say the color before you have heard it. The reward of a step is {reward}.\n\n'
+    "An episode has {length} steps. The words are: {words}."
+)
+
+
 def _whole_number(name: str, default: int, *, least: int, most: int) -> Any:
     """Return a field for a whole number within limits; numpy's numbers become Python's."""
 
@@ -213,6 +235,13 @@ class LangRoomRules:
     def cell(self) -> int:
         """Width and height of a cell in pixels."""
         return self.resolution // self.cells
+
+    @property
+    def instructions(self) -> str:
+        """The goal and the rules as text."""
+        words = ", ".join(WORDS[1:])
+        reward = _REWARD_TEXTS[self.task]
+        return _INSTRUCTIONS.format(view=self.view, reward=reward, length=self.length, words=words)
 
     def rewards(self) -> list[list[float]]:
         """Return the rewards by the current word and the word said; unknown words share an entry."""

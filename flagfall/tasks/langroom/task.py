@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.kernel.descriptions import describe_value
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.langroom.images import (
     LogHistory,
@@ -20,6 +21,7 @@ from flagfall.tasks.langroom.images import (
     log_image,
     order_of,
     room_as_text,
+    view_as_text,
 )
 from flagfall.tasks.langroom.rules import (
     COLORS,
@@ -35,6 +37,8 @@ from flagfall.tasks.langroom.rules import (
     draw_colors,
     draw_script,
     place_of,
+    read_action,
+    word_at,
 )
 from flagfall.tasks.task import Task, are_pictures_wanted
 
@@ -207,6 +211,7 @@ class LangRoom(Task):
     def __init__(self, rules: LangRoomRules = _DEFAULT_RULES) -> None:
         self.rules = rules
         self.id: str = str(rules)
+        self.instructions: Any = rules.instructions
         self.max_steps: float = rules.length
         self.nil_action: Any = dict(_NIL)
         self._images = image_cache(rules)
@@ -269,6 +274,25 @@ class LangRoom(Task):
         if mode == "ansi":
             return room_as_text(room.player, room.colors, room.word)
         return super().render(mode, *args, **kwargs)
+
+    def describe_action(self, action: Any, player: str | None = None) -> str:
+        """Return a step in words, such as `move up, say red`."""
+        if not self.is_legal(action):
+            return super().describe_action(action, player)
+        move, word = read_action(action)
+        said = f"say {word_at(word)}" if word else "say nothing"
+        return f"{'move ' if move else ''}{MOVES[move]}, {said}"
+
+    def describe_observation(self, observation: Any, player: str | None = None) -> str:
+        """Return the view in letters, and the word of the room."""
+        if not isinstance(observation, Mapping) or observation.keys() != {"image", "text"}:
+            return super().describe_observation(observation, player)
+        image, word = observation["image"], observation["text"]
+        content = self._images.content_of(image)
+        view = describe_value(image) if content is None else view_as_text(content, self.rules.view)
+        is_word = isinstance(word, _WHOLE) and word >= 0
+        said = (word_at(int(word)) or "nothing") if is_word else describe_value(word)
+        return f"{view}\nthe room says: {said}"
 
     def _observation(self) -> dict[str, Any]:
         room = self._room

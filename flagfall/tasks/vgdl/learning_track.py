@@ -101,6 +101,11 @@ RULES: Final[Mapping[str, TrackRules]] = {
 class TrackLevel(TaskDefaults):
     """One level in one phase: its task, with the limits of the phase."""
 
+    instructions: str = (
+        "A game on a grid, whose rules you are not told: learn them by playing. After some levels for "
+        "training you are examined on others of the same game. Win, with the highest score."
+    )
+
     def __init__(
         self, task: TaskRole, level: int, phase: Literal["training", "validation"], rules: TrackRules
     ) -> None:
@@ -135,6 +140,14 @@ class TrackLevel(TaskDefaults):
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of the level's task, with phase and level."""
         return {"phase": self.phase, "level": self.level, **self._task.metrics()}
+
+    def describe_action(self, action: Any, player: str | None = None) -> str:
+        """Return an action as the level's task does."""
+        return self._task.describe_action(action, player)
+
+    def describe_observation(self, observation: Any, player: str | None = None) -> str:
+        """Return an observation as the level's task does."""
+        return self._task.describe_observation(observation, player)
 
     def picture(self) -> Any:
         """Return the current picture, `[height, width, 3]`; `None` if the task has no pictures."""

@@ -71,6 +71,10 @@ class TrackTask(VgdlTask):
     def _step(self, action: Any) -> StepResult:
         return self._advance(self._names[action] if isinstance(action, str) else ACTION_NAMES[action])
 
+    def describe_action(self, action: Any, player: str | None = None) -> str:
+        """Return the name of an action, without `ACTION_`."""
+        return self._names[action] if isinstance(action, str) else super().describe_action(action, player)
+
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of the level, with `winner`: 1 won, 0 lost, -1 neither."""
         return {**super().metrics(), "winner": self.play.winner}

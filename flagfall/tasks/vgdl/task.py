@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.task import Task
+from flagfall.tasks.task import MAX_INSTRUCTIONS_CHARS, Task
 from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance, start
 from flagfall.tasks.vgdl.engine.serialization import snapshot
 from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
+from flagfall.tasks.vgdl.instructions import instructions_of
 from flagfall.tasks.vgdl.rendering.painter import Painter
 from flagfall.tasks.vgdl.rendering.tile_set import TileSet
 from flagfall.tasks.vgdl.task_id import TaskId
@@ -172,6 +173,19 @@ class VgdlTask(Task):
         reward = play.score - self._score
         self._score = play.score
         return StepResult(self._observe(), reward, play.over)
+
+    @cached_property
+    def instructions(self) -> str:  # type: ignore[override]  # made for those who ask
+        """What GVGAI tells its agents, and the ends, scores and deaths of the game's definition."""
+        return instructions_of(self._definition)[:MAX_INSTRUCTIONS_CHARS]
+
+    def describe_observation(self, observation: Any, player: str | None = None) -> str:
+        """Return an observation as text: states and planes as the text view shows them."""
+        if isinstance(observation, StateObservation):
+            observation = self._text.show(observation)
+        elif self._observation == "planes" and self._planes.has_made(observation):
+            observation = self._text.show_planes(observation, self._planes)
+        return super().describe_observation(observation, player)
 
     def reached_terminal_state(self) -> bool:
         """Return whether the game is over."""

@@ -11,7 +11,7 @@ The page gets plain values:
 from __future__ import annotations
 
 import io
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -43,18 +43,6 @@ _PLACES: Final = ("left", "right", "up", "down")
 _KEYS: Final = {"left": "ArrowLeft", "right": "ArrowRight", "up": "ArrowUp", "down": "ArrowDown"}
 """Names of keys at a terminal, and the same keys in a browser (`KeyboardEvent.key`)."""
 
-_ENVIRONMENTS: Final = {
-    "CartPole": ("left", "right"),
-    "MountainCar": ("left", "no push", "right"),
-    "Acrobot": ("left", "no torque", "right"),
-    "FrozenLake": ("left", "down", "right", "up"),
-    "CliffWalking": ("up", "right", "down", "left"),
-    "Taxi": ("down", "up", "right", "left", "pick up", "drop off"),
-    "Blackjack": ("stick", "hit"),
-    "LunarLander": ("no engine", "left", "up", "right"),
-}
-"""Names of the actions of Gymnasium's own environments, from their documentation; they do not tell them."""
-
 _RESTS: Final = ("noop", "no push", "no torque", "no engine")
 """Names of actions that do nothing."""
 
@@ -73,7 +61,7 @@ _KEYS_OF_NAMES: Final = {
 }
 """Keys for actions with these names."""
 
-_LAST_DIGIT: Final = 9
+_DIGITS: Final = tuple("0123456789")
 
 
 def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
@@ -92,7 +80,9 @@ def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
         return {"kind": "bytes"} if count == BYTES else _buttons({"Answer": bits})
     if count > MAX_BUTTONS:
         return {"kind": "json"}
-    return _numbered(_names(task, count, start), start, task.nil_action)
+    player = task.players[seat]
+    names = [task.describe_action(start + number, player).lower() for number in range(count)]
+    return _numbered(names, start, task.nil_action)
 
 
 def _button(action: Any, name: str, keys: Sequence[str], place: str = "") -> dict[str, Any]:
@@ -140,27 +130,16 @@ def _room(words: int) -> dict[str, Any]:
     return _buttons({"Walk": moves, "Say": says}, idle={"move": 0, "talk": 0})
 
 
-def _names(task: Any, count: int, start: int) -> Sequence[str]:
-    """Return names of numbered actions as far as the task has them."""
-    environment = getattr(getattr(task, "env", None), "unwrapped", None)
-    named = getattr(task, "class_action_names", None) or getattr(environment, "get_action_meanings", None)
-    names: Sequence[str] = ()
-    if named is not None:
-        names = [str(name).lower() for name in named()]
-    elif environment is not None:
-        family = getattr(getattr(environment, "spec", None), "name", None) or ""
-        names = next((of for name, of in _ENVIRONMENTS.items() if family.startswith(name)), ())
-    return names if len(names) == count else [str(start + number) for number in range(count)]
-
-
 def _numbered(names: Sequence[str], start: int, nil: Any) -> dict[str, Any]:
-    """Return the controls of actions by number; the keys of those without a name are their digits."""
+    """Return the controls of actions by number; a digit that only one name ends with is its key."""
     taken: set[str] = set()
     buttons = []
+    ends = Counter(name.rpartition(" ")[2] for name in names)
     for number, name in enumerate(names, start):
         keys = [key for key in _KEYS_OF_NAMES.get(name, ()) if key not in taken]
-        if name == str(number) and 0 <= number <= _LAST_DIGIT:
-            keys = [name]
+        end = name.rpartition(" ")[2]
+        if end in _DIGITS and ends[end] == 1:
+            keys = [end]
         taken.update(keys)
         buttons.append(_button(number, name, keys, _place(name)))
     rests = type(nil) is int and 0 <= nil - start < len(names) and names[nil - start] in _RESTS

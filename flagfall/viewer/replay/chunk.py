@@ -21,7 +21,7 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.texts import counted
 from flagfall.timing.durations import US
-from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, reward_of, shortened, text_of
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, number, reward_of, shortened, text_of
 
 if TYPE_CHECKING:
     from flagfall.viewer.replay.index import Index
@@ -46,7 +46,11 @@ _MAX_TAPE: Final = 2**31
 
 
 def chunk_of(index: Index, number: int) -> dict[str, Any]:
-    """Return a chunk; an `IndexError` if there is none of this number."""
+    """Return a chunk; an `IndexError` if there is none of this number.
+
+    The column `reward` has what the action of each row earned, `None` where that is not known; `ends` has the
+    turns that a task ended after.
+    """
     building = _Builder(index, number)
     for line in index.chunk_lines(number):
         try:
@@ -66,6 +70,11 @@ class _Builder:
         entry = index.tally.chunks[number]
         self._first = entry.first
         self._limits = entry.limits.copy()
+        self._earned = entry.earned.copy()
+        self._last_earned = entry.last_earned
+        self._ends_task = entry.ends_task
+        self._ends: list[int] = []
+        self._latest: dict[int, int] = {}  # by seat, the row of its last turn
         self._seats = len(index.tally.seats)
         self._names = [seat.name for seat in index.tally.seats]
         self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
@@ -83,12 +92,34 @@ class _Builder:
         else:
             if isinstance(event, SeatReady):
                 self._limits.take_start(event)
+            elif isinstance(event, TaskStarted):
+                self._earned.begin_task()
+            elif isinstance(event, TaskEnded):
+                self._take_end(event)
             text = _SENTENCES.get(type(event), _told)(event, self._names)
             facts, kind = event.facts(), str(event.__struct_config__.tag)
             self.note(event.at_ns, kind, facts.get("seat"), text, facts.get("index"))
 
+    def _take_end(self, event: TaskEnded) -> None:
+        for seat, earned in self._earned.end_task(event).items():
+            self._pay(seat, earned)
+        if self._columns["turn"]:
+            self._ends_after(self._columns["turn"][-1])
+
+    def _ends_after(self, turn: int) -> None:
+        if turn not in self._ends[-1:]:  # a task without a turn may follow
+            self._ends.append(turn)
+
+    def _pay(self, seat: int, earned: float | None) -> None:
+        """Write what the last action of a seat earned into its row, unless an earlier chunk has it."""
+        row = self._latest.get(seat)
+        if row is not None and earned is not None:
+            self._columns["reward"][row] = number(earned)
+
     def _take_turn(self, event: TurnPlayed) -> None:
         seat, limits, columns = event.seat, self._limits.take_turn(event), self._columns
+        self._pay(seat, self._earned.take_turn(event.turn, seat, event.reward))
+        self._latest[seat] = len(columns["turn"])
         row = (
             event.turn,
             seat,
@@ -97,7 +128,7 @@ class _Builder:
             event.credit_ns,
             event.verdict,
             *limits,
-            reward_of(event.reward),
+            None,
             text_of(event.observation),
             text_of(event.action),
             None if event.refused is None else shortened(event.refused),
@@ -126,7 +157,11 @@ class _Builder:
         self._events.append(event)
 
     def result(self) -> dict[str, Any]:
+        for seat, earned in self._last_earned.items():
+            self._pay(seat, earned)
         turns = self._columns["turn"]
+        if self._ends_task:
+            self._ends_after(turns[-1])
         following = turns[-1] + 1 if turns else self._first
         if self._left_out:
             left_out = f"{self._left_out:,} more events of these turns are left out."
@@ -136,6 +171,7 @@ class _Builder:
         return {
             "first": self._first,
             **self._columns,
+            "ends": self._ends,
             "numbers": {"observation": self._shown, "action": self._played} if self._numbers else {},
             "events": self._events,
         }
@@ -202,7 +238,8 @@ def _over(event: MatchEnded, _names: list[str]) -> str:
 
 
 def _told(event: Event, _names: list[str]) -> str:
-    return f"{event.title.capitalize()}: {text_of(event.facts(), MAX_DETAIL_CHARS)}"
+    facts = (f"{name}: {text_of(value, MAX_DETAIL_CHARS)}" for name, value in event.facts().items())
+    return f"{event.title.capitalize()}: {'; '.join(facts)}"
 
 
 _SENTENCES: Final[Mapping[type[Event], Callable[[Any, list[str]], str]]] = {

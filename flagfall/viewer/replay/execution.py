@@ -1,4 +1,4 @@
-"""Execution of a recorded match, to draw its turns in order; a process of its own runs it (`main`).
+"""Execution of a recorded match, to draw and describe its turns; a process of its own runs it (`main`).
 
 A journal may name files of this machine, such as a level, and its page may be passed on. So nothing is shown
 of a task before one of its observations agrees with the journal: no picture, no value, no word of a file.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import resource
 import struct
 import threading
@@ -24,7 +25,7 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.roles import SchedulerRole, TaskRole
+from flagfall.kernel.roles import SchedulerRole, TaskDefaults, TaskRole
 from flagfall.recording.journal.file import open_lines
 from flagfall.recording.journal.format import MAX_LINE_BYTES, SEAL_PREFIX, Digest, decode_events
 from flagfall.recording.journal.reader import JournalError, check_schema
@@ -34,13 +35,17 @@ from flagfall.tasks.task import with_pictures
 from flagfall.tasks.vgdl.language.values import GameError
 from flagfall.texts import one_line
 from flagfall.viewer.replay.frames import FrameEncoder, NotAPicture, Which
-from flagfall.viewer.replay.texts import text_of
+from flagfall.viewer.replay.tally import MAX_SEATS
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, shortened, text_of
 
 MAX_WHY_CHARS: Final = 300
 """Longest line on what ends an execution."""
 
 MODES: Final = ("rgb", "ansi")
 """Render modes that are shown, the best first."""
+
+_NUMBERED: Final = re.compile(r"[a-z]*[ _-]?\d+")
+"""Names such as `player_0`, which say no more than the number of a seat."""
 
 Rebuild = Callable[[MatchStarted], SchedulerRole]
 """A function that returns the task scheduler of a match with new tasks."""
@@ -70,6 +75,9 @@ class Execution:
         self._waiting: deque[Event] = deque()
         self._rerun: Rerun | None = None
         self._undrawn = ""
+        self._undescribed: TaskRole | None = None  # a task that has failed to describe a turn
+        self._named: TaskRole | None = None
+        self._names: list[str] = []  # of the players of that task
         self._is_confirmed = False  # an observation of the present task agrees with the journal
         self._first = -1
         self._encoder = FrameEncoder()
@@ -182,13 +190,49 @@ class Execution:
         if isinstance(event, TurnPlayed):
             if event.turn < first:
                 return
-            if isinstance(event.observation, Digest):
-                encoder.observe(event.turn, event.seat, text_of(self._rerun.observation))
+            self._describe(event, encoder)
             if event.turn != self._drawn_turn:
                 self._drawn_turn = event.turn
                 self._add(encoder, event.turn, "before", self._rerun.task)
         elif isinstance(event, TaskEnded) and self._is_confirmed and self.turn - 1 >= first:
-            self._add(encoder, self.turn - 1, "end", self._rerun.task)
+            try:
+                self._rerun.play_unplayed()
+            except Exception as error:  # noqa: BLE001 - code of a task
+                self._note_undrawn(f"the end of task {event.task} cannot be drawn: {error!r}")
+            else:
+                self._add(encoder, self.turn - 1, "end", self._rerun.task)
+
+    def _describe(self, event: TurnPlayed, encoder: FrameEncoder) -> None:
+        """Add what the task says of a turn of a seat, whose observation agrees with the journal."""
+        assert self._rerun is not None
+        task, seat = self._rerun.task, event.seat
+        if task is None or task is self._undescribed:
+            return
+        values = {
+            "describe_observation": (event.observation, self._rerun.observation),
+            "describe_action": (event.action, self._rerun.action),
+        }
+        try:
+            texts: list[str | None] = []
+            for name, (shown, value) in values.items():
+                describe, text = getattr(task, name), None
+                # The chunk has the words of the default, of all but a digest.
+                if isinstance(shown, Digest) or not _is_default(describe, name):
+                    text = shortened(str(describe(value, task.players[seat])))
+                texts.append(None if text is None or text == text_of(shown) else text)
+            encoder.describe(event.turn, seat, *texts)
+            if task is not self._named:
+                self._named, self._names = task, _names_of_players(task)
+            if self._names:
+                encoder.name_players(event.turn, self._names)
+            is_number = type(event.observation) is int and len(task.players) == 1
+            encoder.is_continuous |= task.continuous and is_number
+        except Exception as error:  # noqa: BLE001 - code of a task
+            self._undescribed = task
+            self._note_undrawn(f"turn {event.turn} of task {task.id} cannot be described: {error!r}")
+
+    def _note_undrawn(self, why: str) -> None:
+        self._undrawn = self._undrawn or _line(why)
 
     def _add(self, encoder: FrameEncoder, turn: int, which: Which, task: TaskRole | None) -> None:
         if task is None or encoder.is_full:
@@ -205,9 +249,22 @@ class Execution:
                 wrong = f"turn {turn} of task {task.id} cannot be drawn: {error!r}"
             else:
                 return
-            self._undrawn = self._undrawn or _line(wrong)
+            self._note_undrawn(wrong)
             return
-        self._undrawn = self._undrawn or _line(f"task {task.id} draws no pictures")
+
+
+def _is_default(method: Callable[..., str], name: str) -> bool:
+    return getattr(method, "__func__", None) is vars(TaskDefaults)[name]
+
+
+def _names_of_players(task: TaskRole) -> list[str]:
+    """Return what a task calls its players; nothing if these are numbers, or it has a single one."""
+    if len(task.players) == 1:
+        return []
+    names = [
+        shortened(str(task.describe_player(player)), MAX_NAME_CHARS) for player in task.players[:MAX_SEATS]
+    ]
+    return [] if all(_NUMBERED.fullmatch(name) for name in names) else names
 
 
 def _render_nothing(_mode: str) -> None:

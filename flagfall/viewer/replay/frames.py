@@ -15,7 +15,7 @@ skipped since the last one and the number of its tile. Numbers are LEB128: seven
 the high bit set on all but the last byte. Every `KEY_FRAMES` frames at most, and at the beginning of a scene,
 there is a key frame.
 
-    {"format": 1,
+    {"format": 2,
      "kind": "pictures" | "text" | "none",   kind of the first frame; "none" where there is none
      "why": "",                              one line where pictures are missing
      "scenes": [{"width": 300, "height": 240, "tile": 10, "tiles": 57, "scale": 1}],
@@ -24,7 +24,11 @@ there is a key frame.
      "scene": [0, ...],                      of each frame: its scene; -1 for a text
      "lengths": [601, 12, ...],              of each frame: its length; for a text its number in `texts`
      "texts": ["..."],
-     "observations": {"17": {"0": "..."}}}   by turn and seat, where the journal has a digest alone
+     "described": {"turn": [0], "seat": [0], "observation": [3], "action": [-1]},
+                                             numbers in `texts` of what the task says of values in other words
+                                             than the chunk has for them; -1 where it does not
+     "players": [[0, ["white", "black"]]],   from a turn on, the seats in the words of the task
+     "continuous": false}                    true if a task is a continuous one of bytes or bits
 
 A picture that is larger than `MAX_SIDE` is reduced by leaving out pixels; `scale` is the distance of those
 kept.
@@ -44,7 +48,7 @@ from flagfall.recording.journal.format import writable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 KEY_FRAMES: Final = 32
 """Frames from one key frame to the next: a jump applies no more differences than this."""
@@ -67,6 +71,8 @@ MAX_TEXTS_CHARS: Final = 8_000_000
 TILE_SIZES: Final = (8, 10, 12, 16, 24)
 """Widths of tiles; the one that takes least is chosen by the first pictures of a scene."""
 
+_DESCRIBED: Final = ("turn", "seat", "observation", "action")
+
 _SAMPLE: Final = 8
 """Pictures by which the width of the tiles is chosen."""
 
@@ -85,6 +91,7 @@ class FrameEncoder:
     def __init__(self) -> None:
         self.why: str = ""
         self.is_full: bool = False
+        self.is_continuous: bool = False
         self._scenes: list[_Scene] = []
         self._turns: list[int] = []
         self._which: list[str] = []
@@ -92,7 +99,8 @@ class FrameEncoder:
         self._lengths: list[int] = []
         self._texts: dict[str, int] = {}
         self._texts_chars = 0
-        self._observations: dict[str, dict[str, str]] = {}
+        self._described: dict[str, list[int]] = {name: [] for name in _DESCRIBED}
+        self._players: list[tuple[int, list[str]]] = []
         self._previous: _Scene | None = None
         self._since_key = 0
 
@@ -108,22 +116,32 @@ class FrameEncoder:
         else:
             self._add_picture(turn, which, _picture(rendered))
 
-    def observe(self, turn: int, seat: int, text: str) -> None:
-        """Add an observation that the journal has as a digest alone."""
-        if self._texts_chars + len(text) <= MAX_TEXTS_CHARS:
-            self._texts_chars += len(text)
-            self._observations.setdefault(str(turn), {})[str(seat)] = writable(text)
+    def describe(self, turn: int, seat: int, observation: str | None, action: str | None) -> None:
+        """Add what the task says of values of a turn; `None` where the chunk has the same words."""
+        row = (turn, seat, *(-1 if text is None else self._number_of(text) for text in (observation, action)))
+        if row[2:] != (-1, -1):
+            for name, value in zip(_DESCRIBED, row, strict=True):
+                self._described[name].append(value)
 
-    def _add_text(self, turn: int, which: Which, text: str) -> None:
-        text = writable(text[:MAX_TEXT_CHARS])
-        number = self._texts.get(text)
-        if number is None:
-            if self._texts_chars + len(text) > MAX_TEXTS_CHARS:
-                self._fill(turn, f"more than {MAX_TEXTS_CHARS:,} characters")
-                return
+    def name_players(self, turn: int, names: list[str]) -> None:
+        """Add the words of the task for its players, in seat order, unless they are known."""
+        if not self._players or self._players[-1][1] != names:
+            self._players.append((turn, names))
+
+    def _number_of(self, text: str) -> int:
+        """Return the number of a text in `texts`; -1 if there is no more room."""
+        number = self._texts.get(text, -1)
+        if number < 0 and self._texts_chars + len(text) <= MAX_TEXTS_CHARS:
             self._texts_chars += len(text)
             number = self._texts[text] = len(self._texts)
-        self._note(turn, which, -1, number)
+        return number
+
+    def _add_text(self, turn: int, which: Which, text: str) -> None:
+        number = self._number_of(writable(text[:MAX_TEXT_CHARS]))
+        if number < 0:
+            self._fill(turn, f"more than {MAX_TEXTS_CHARS:,} characters")
+        else:
+            self._note(turn, which, -1, number)
 
     def _add_picture(self, turn: int, which: Which, source: NDArray[np.uint8]) -> None:
         scale = -(-max(source.shape[:2]) // MAX_SIDE)
@@ -173,7 +191,9 @@ class FrameEncoder:
             "scene": self._scene_of,
             "lengths": self._lengths,
             "texts": list(self._texts),
-            "observations": self._observations,
+            "described": self._described,
+            "players": self._players,
+            "continuous": self.is_continuous,
         }
         text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode()
         parts = [len(text).to_bytes(4, "little"), text]

@@ -236,8 +236,8 @@ class Index:
         if self.tally.numbers is None:
             (first, *_) = decode_events(line, self.schema)
             if isinstance(first, TurnPlayed):
-                numbers = type(first.observation) is int and type(first.action) in {int, NoneType}
-                self.tally.numbers = numbers
+                is_number = type(first.observation) is int and type(first.action) in {int, NoneType}
+                self.tally.numbers = is_number and len(self.header.agents) == 1
 
     def _break(self, problem: str) -> None:
         """Read no further than the line before this one."""

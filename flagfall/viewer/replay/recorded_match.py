@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from flagfall.events import MatchStarted
     from flagfall.viewer.replay.execution import Rebuild
+    from flagfall.viewer.replay.tally import Tally
 
 
 MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
@@ -55,25 +55,24 @@ END_SECONDS: Final = 5.0
 """Longest time for a killed process to be gone."""
 
 
-def picture_facts(header: MatchStarted, *, numbers: bool | None, trust: bool, config: bool) -> dict[str, Any]:
+def picture_facts(tally: Tally, *, trust: bool, config: bool) -> dict[str, Any]:
     """Return the field `pictures` of a summary: whether the match can be executed here, and why not.
 
     Args:
-        numbers: its first turn consists of whole numbers.
         trust: modules that the journal names may be imported.
         config: the user gave the configuration of the tasks.
     """
-    why = ""
-    if view_of(header, numbers=numbers) == "bytes":
+    why, header = "", tally.header
+    if view_of(tally) == "bytes":
         return {"available": False, "why": "", "format": FORMAT}
     if header.config is not None and '"python"' in header.config and not config:
-        why = "its tasks were made by a Python function: pictures need --config"
+        why = "its tasks were made by a Python function: pictures and names of actions need --config"
     elif not trust and not config:
         try:
             for task in header.tasks[:MAX_TASKS]:  # of more, none is made
                 check_imports(task)
         except UsageError as error:
-            why = one_line(f"{error}: if you trust this file, pictures need --trust")
+            why = one_line(f"{error}: if you trust this file, pictures and names of actions need --trust")
     return {"available": not why, "why": why, "format": FORMAT}
 
 
@@ -297,8 +296,7 @@ class RecordedMatch:
         """Return the summary of what was read so far."""
         with self._lock:
             index, config = self._index, self._has_own_tasks
-            numbers = index.tally.numbers
-            facts = picture_facts(index.header, numbers=numbers, trust=self._trust, config=config)
+            facts = picture_facts(index.tally, trust=self._trust, config=config)
             return summary_of(index, facts)
 
     def chunk(self, number: int) -> dict[str, Any]:

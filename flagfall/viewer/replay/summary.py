@@ -9,7 +9,7 @@ import attrs
 
 from flagfall.tasks.catalog import family_of
 from flagfall.texts import one_line, short_names
-from flagfall.viewer.replay.tally import CHUNK_ROWS, MAX_SHARE, ChunkEntry, SeatEntry, TaskEntry
+from flagfall.viewer.replay.tally import CHUNK_ROWS, MAX_SHARE, ChunkEntry, TaskEntry
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
 if TYPE_CHECKING:
@@ -32,17 +32,21 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def view_of(header: MatchStarted, *, numbers: bool | None) -> str:
-    """Return how the world of a match is shown: `pictures`, `bytes` or `values`.
+def view_of(tally: Tally) -> str:
+    """Return how the world of a match is shown: `pictures`, as a tape of `bytes`, or as a table of `values`.
 
-    Args:
-        numbers: its first turn consists of whole numbers.
+    The execution of a match without pictures may tell that its tasks are continuous, see
+    `flagfall.viewer.replay.frames`.
     """
+    header = tally.header
     if '"gvgai"' in (header.config or "")[:100]:
         return "pictures"
-    if any((family := family_of(task)) and family.pictures for task in set(header.tasks)):
+    names = {*header.tasks, *(task.name for task in tally.tasks)}
+    families = [family_of(name) for name in names]
+    if any(family and family.pictures for family in families):
         return "pictures"
-    return "bytes" if numbers else "values"
+    are_bytes = tally.earned.is_continuous or all(family and family.continuous for family in families)
+    return "bytes" if tally.numbers and names and are_bytes else "values"
 
 
 def summary_of(index: Index, pictures: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +65,7 @@ def summary_of(index: Index, pictures: Mapping[str, Any]) -> dict[str, Any]:
         "state": state,
         "state_detail": shortened("; ".join(filter(None, problems)), MAX_TEXT_CHARS),
         "match": match,
-        "seats": [_seat(entry) for entry in tally.seats],
+        "seats": [_seat(tally, seat) for seat in range(len(tally.seats))],
         "turns": tally.turns,
         "chunk_turns": CHUNK_ROWS,
         "turn_span": [exact(tally.chunks[0].first), exact(last)],
@@ -70,7 +74,8 @@ def summary_of(index: Index, pictures: Mapping[str, Any]) -> dict[str, Any]:
         "tasks_left_out": tally.started - len(tally.tasks),
         "short": short_names([*match["tasks"], *(entry.name for entry in tally.tasks)]),
         "over": _over(tally),
-        "view": view_of(tally.header, numbers=tally.numbers),
+        "result": _result(tally),
+        "view": view_of(tally),
         "pictures": dict(pictures),
     }
 
@@ -98,8 +103,17 @@ def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
     }
 
 
-def _seat(entry: SeatEntry) -> dict[str, Any]:
-    names = ("host", "ready_ns", "turns", "late", "illegal", "dropped")
+def _result(tally: Tally) -> dict[str, Any]:
+    """Return who has won, and the counts of the episodes."""
+    decision = tally.decision()
+    names = ("played", "solved", "failed", "drawn")
+    counts = {name: tally.episodes[name] for name in names}
+    return {"winners": list(decision.winners), "why": decision.why, **counts}
+
+
+def _seat(tally: Tally, seat: int) -> dict[str, Any]:
+    entry = tally.seats[seat]
+    names = ("host", "ready_ns", "turns", "late", "illegal", "dropped", "won")
     out: dict[str, Any] | None = None
     if entry.disqualified is not None:
         turn, event = entry.disqualified
@@ -108,6 +122,7 @@ def _seat(entry: SeatEntry) -> dict[str, Any]:
         "name": shortened(entry.name, MAX_NAME_CHARS),
         **{name: getattr(entry, name) for name in names},
         "credit_ns": number(entry.credit_ns),
+        "reward": number(entry.reward + tally.earned.paid(seat)) if tally.has_rewards else None,
         "disqualified": out,
         "printed": [
             {"turn": exact(part.turn), "text": part.text, "left_out": number(part.left_out)}
@@ -131,8 +146,9 @@ def _chunk(chunk: ChunkEntry) -> dict[str, Any]:
         "first": chunk.first,
         "turns": chunk.turns,
         "at_ns": [number(at_ns) for at_ns in chunk.at_ns],
-        "reward": number(chunk.reward),
+        "rewards": [number(float(f"{reward:.{_DIGITS}g}")) for reward in chunk.rewards],
         "rewarded": chunk.rewarded,
+        "ends": chunk.ends_task,
         **{name: counts[name] for name in names},
         "max_spent_ns": chunk.max_spent_ns,
         "max_share": [None if share is None else round(share, 4) for share in chunk.max_share],
@@ -159,6 +175,9 @@ def _over(tally: Tally) -> dict[str, Any] | None:
     names = ("at_ns", "reason", "turns", "reward", "detail")
     return None if tally.over is None else {name: getattr(tally.over, name) for name in names}
 
+
+_DIGITS: Final = 12
+"""Digits of sums of rewards; more are errors of rounding."""
 
 _EVENTS_OF: Final = {
     "tasks": "start",
@@ -198,13 +217,14 @@ def trim_chunk(chunk: dict[str, Any], entry: dict[str, Any], span: tuple[int, in
     columns = {
         name: [column[row] for row in rows]
         for name, column in chunk.items()
-        if isinstance(column, list) and name != "events"
+        if isinstance(column, list) and name not in {"events", "ends"}
     }
     numbers = {name: [column[row] for row in rows] for name, column in chunk["numbers"].items()}
     # The end of the last turn's task has the number of the turn that would follow.
     events = [event for event in chunk["events"] if first <= event["turn"] <= last + (event["kind"] == "end")]
     begins = columns["turn"][0] if rows else first
-    trimmed = {"first": begins, **columns, "numbers": numbers, "events": events}
+    ends = [turn for turn in chunk["ends"] if first <= turn <= last]
+    trimmed = {"first": begins, **columns, "ends": ends, "numbers": numbers, "events": events}
     _correct(entry, trimmed)
     return trimmed
 
@@ -217,14 +237,15 @@ def _correct(entry: dict[str, Any], chunk: dict[str, Any]) -> None:
     entry["at_ns"] = [chunk["at_ns"][0], chunk["at_ns"][-1]] if rows else [0, 0]
     entry["late"] = sum(verdict in _LATE for verdict in chunk["verdict"])
     entry["illegal"] = chunk["verdict"].count("illegal")
-    entry["reward"] = sum(sum(of.values()) if isinstance(of, dict) else of for of in chunk["reward"])
-    entry["rewarded"] = sum(any(of.values()) if isinstance(of, dict) else bool(of) for of in chunk["reward"])
+    entry["rewarded"] = sum(map(bool, chunk["reward"]))
+    entry["ends"] = bool(rows) and chunk["turn"][-1] in chunk["ends"]
     for name, kind in _EVENTS_OF.items():
         entry[name] = sum(event["kind"] == kind for event in chunk["events"])
     seats = len(entry["max_spent_ns"])
-    entry["max_spent_ns"], entry["max_share"] = [0] * seats, [None] * seats
+    entry["max_spent_ns"], entry["max_share"], entry["rewards"] = [0] * seats, [None] * seats, [0.0] * seats
     for row in rows:
         seat, spent_ns, soft_ns = chunk["seat"][row], chunk["spent_ns"][row], chunk["soft_ns"][row]
+        entry["rewards"][seat] += chunk["reward"][row] or 0
         entry["max_spent_ns"][seat] = max(entry["max_spent_ns"][seat], spent_ns)
         if soft_ns is not None:
             share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns else MAX_SHARE * (spent_ns > 0)

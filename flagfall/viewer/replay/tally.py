@@ -18,10 +18,12 @@ from flagfall.events import (
     StallSeen,
     TaskEnded,
     TaskStarted,
-    total_reward,
 )
-from flagfall.kernel.outcomes import STDERR_BYTES
+from flagfall.kernel.outcomes import STDERR_BYTES, lost_by
+from flagfall.recording.match_result import CUT_OFF
 from flagfall.recording.turn_limits import LimitsOfTurns
+from flagfall.tournament.records import Decision, decide_match
+from flagfall.viewer.replay.earned import EarnedRewards, rewards_of_seats
 from flagfall.viewer.replay.texts import MAX_NAME_CHARS, bounded_values, reward_of, shortened
 
 if TYPE_CHECKING:
@@ -61,7 +63,11 @@ class ChunkEntry:
         rows: the number of its records of turns: one for each turn and seat.
         at_ns: the times of the first and the last row.
         counts: `late`, `illegal`, `disqualified`, `tasks`, `stalls` and `dropped`.
-        rewarded: the number of its rows with a reward other than 0, of any player.
+        earned: the state of the rewards before its first turn.
+        rewards: by seat, what its actions earned, as far as the journal tells.
+        rewarded: the number of its actions that earned a reward other than 0.
+        last_earned: by seat, what its last action here earned, where that stands behind the chunk.
+        ends_task: a task ended after its last turn.
         max_spent_ns: by seat, the longest turn.
         max_share: by seat, the greatest share of the soft limit that a turn took; `None` without a limit.
     """
@@ -69,21 +75,30 @@ class ChunkEntry:
     offset: int
     line: int
     limits: LimitsOfTurns
+    earned: EarnedRewards
     first: int
     max_spent_ns: list[int]
     max_share: list[float | None]
+    rewards: list[float]
     last: int = 0
     turns: int = 0
     rows: int = 0
     at_ns: tuple[int, int] = (0, 0)
-    reward: float = 0.0
     rewarded: int = 0
+    last_earned: dict[int, float] = attrs.Factory(dict)
+    ends_task: bool = False
     counts: Counter[str] = attrs.Factory(Counter)
 
 
 @attrs.define(eq=False)
 class SeatEntry:
-    """Facts of a seat; see the summary's fields of the same names."""
+    """Facts of a seat; see the summary's fields of the same names.
+
+    Attributes:
+        reward: what it was paid in all tasks that have ended.
+        won: the episodes in which no other seat was paid as much.
+        has_missed: turns were played for it.
+    """
 
     name: str
     host: str | None = None
@@ -93,6 +108,9 @@ class SeatEntry:
     illegal: int = 0
     dropped: int = 0
     credit_ns: int = 0
+    reward: float = 0.0
+    won: int = 0
+    has_missed: bool = False
     disqualified: tuple[int, SeatDisqualified] | None = None
     printed: list[Printed] = attrs.Factory(list)
 
@@ -121,7 +139,12 @@ class Tally:
         tasks: the first `MAX_TASKS` tasks.
         seats: the first `MAX_SEATS` seats.
         turns: the number of turns with a record.
-        numbers: the first turn showed a whole number, and one or none was played; `None` before it.
+        numbers: the first turn of a single seat showed a whole number, and one or none was played; `None`
+            before it.
+        episodes: counts of tasks that were not cut: `played`, `solved`, `failed`, and `drawn` where several
+            seats had the highest reward.
+        earned: the rewards of the turns so far.
+        has_rewards: the rewards of all seats are known; older journals have the sum of several.
         turns_end: the end of the newest turn in the text, in bytes, and the number of the line that follows.
         pending: counts of events since the newest turn; they belong to the chunk of the turn that follows.
     """
@@ -135,6 +158,10 @@ class Tally:
         self.over: MatchEnded | None = None
         self.numbers: bool | None = None
         self.limits: LimitsOfTurns = LimitsOfTurns(header)
+        self.episodes: Counter[str] = Counter()
+        self.has_rewards: bool = True
+        self.earned: EarnedRewards = EarnedRewards(len(header.agents))
+        self._latest: dict[int, ChunkEntry] = {}  # by seat, the chunk of its last turn
         self.turns_end: tuple[int, int] = (0, 1)
         self._last_turn = self._last_seat = -1
         self.pending: Counter[str] = Counter()
@@ -142,7 +169,8 @@ class Tally:
 
     def _new_chunk(self, turn: int) -> ChunkEntry:
         seats = len(self.seats)
-        return ChunkEntry(*self.turns_end, self.limits.copy(), turn, [0] * seats, [None] * seats)
+        states = (self.limits.copy(), self.earned.copy())
+        return ChunkEntry(*self.turns_end, *states, turn, [0] * seats, [None] * seats, [0.0] * seats)
 
     def take_turns(
         self, first: int, at_ns: Sequence[int], rewards: Sequence[Any], spent_ns: Sequence[int]
@@ -166,8 +194,10 @@ class Tally:
         chunk.rows += count
         chunk.turns += count
         chunk.last = self._last_turn = first + count - 1
-        chunk.reward += float(sum(rewards))
-        chunk.rewarded += count - list(rewards).count(0)
+        before, inside = self.earned.take_turns(first, rewards)
+        self._pay_before(chunk, 0, before)
+        chunk.rewards[0] += inside
+        chunk.rewarded += count - 1 - list(rewards[1:]).count(0)
         self._note_spent(chunk, 0, max(spent_ns), spent_ns)
         self.turns += count
         self.seats[0].turns += count
@@ -192,19 +222,33 @@ class Tally:
         chunk.last = self._last_turn = turn
         chunk.at_ns = (chunk.at_ns[0] if chunk.rows else at_ns, at_ns)
         chunk.rows += 1
-        chunk.reward += float(total_reward(reward))
-        chunk.rewarded += any(reward.values()) if isinstance(reward, dict) else bool(reward)
         name = _COUNTED.get(verdict)
         if name is not None:
             chunk.counts[name] += 1
         if seat < len(self.seats):
+            self._pay_before(chunk, seat, self.earned.take_turn(turn, seat, reward))
             entry = self.seats[seat]
             entry.turns += 1
+            entry.has_missed |= verdict in {"absent", "disqualified"}
             entry.late += verdict in {"late", "overrun"}
             entry.illegal += verdict == "illegal"
             entry.credit_ns += credit_ns
             if verdict != "absent":
                 self._note_spent(chunk, seat, spent_ns, (spent_ns,))
+
+    def _pay_before(self, chunk: ChunkEntry, seat: int, earned: float | None) -> None:
+        """Take what an action earned, with the seat's turn in `chunk` that follows it."""
+        self._pay(seat, earned)
+        chunk.last_earned.pop(seat, None)
+        self._latest[seat] = chunk
+
+    def _pay(self, seat: int, earned: float | None) -> None:
+        """Take what the last action of a seat earned, if that is known."""
+        if earned is not None:
+            chunk = self._latest[seat]
+            chunk.rewards[seat] += earned
+            chunk.rewarded += bool(earned)
+            chunk.last_earned[seat] = earned
 
     def _chunk_of(self, turn: int) -> ChunkEntry:
         """Return the chunk that a turn belongs to; it may be a new one."""
@@ -217,6 +261,7 @@ class Tally:
             self.chunks.append(chunk)
         elif not chunk.rows:
             chunk.first = turn
+        chunk.ends_task = False
         if self.pending:
             chunk.counts.update(self.pending)
             self.pending.clear()
@@ -247,10 +292,13 @@ class Tally:
         if isinstance(event, TaskStarted):
             self.pending["tasks"] += 1
             self.started += 1
+            self.earned.begin_task()
             if len(self.tasks) < MAX_TASKS:
                 name = shortened(event.task, MAX_NAME_CHARS)
                 self.tasks.append(TaskEntry(name, event.index, event.seed, self._last_turn + 1))
         elif isinstance(event, TaskEnded):
+            self._take_rewards(event)
+            self.chunks[-1].ends_task = self.chunks[-1].rows > 0
             if len(self.tasks) == self.started and self.tasks and self.tasks[-1].end is None:
                 metrics = bounded_values(event.metrics)
                 ended = shortened(event.ended, MAX_NAME_CHARS)
@@ -263,6 +311,38 @@ class Tally:
             self.pending["stalls"] += 1
         elif seat is not None and seat < len(self.seats):
             self._take_of_seat(seat, event)
+
+    def _take_rewards(self, event: TaskEnded) -> None:
+        for seat, earned in self.earned.end_task(event).items():
+            self._pay(seat, earned)
+        totals = rewards_of_seats(event, len(self.header.agents))
+        self.has_rewards &= bool(totals)
+        for entry, paid in zip(self.seats, totals, strict=False):
+            entry.reward += paid
+        if event.ended == "cut":
+            return
+        most = max(totals, default=0)
+        best = [seat for seat, paid in enumerate(totals) if paid == most]
+        outcomes = {"solved": event.result is True, "failed": event.result is False, "drawn": len(best) > 1}
+        self.episodes.update(["played", *(name for name, has_come in outcomes.items() if has_come)])
+        if len(best) == 1 and best[0] < len(self.seats):
+            self.seats[best[0]].won += 1
+
+    def decision(self) -> Decision:
+        """Return who has won, as far as the journal tells."""
+        if len(self.header.agents) > len(self.seats):
+            return Decision(why=f"the match has more than {MAX_SEATS} seats")
+        end = CUT_OFF if self.over is None else self.over.reason
+        reasons = [entry.disqualified and entry.disqualified[1].reason for entry in self.seats]
+        return decide_match(
+            end,
+            [entry.reward for entry in self.seats],
+            [
+                lost_by(end, reason, has_missed=entry.has_missed)
+                for reason, entry in zip(reasons, self.seats, strict=True)
+            ],
+            has_rewards=self.has_rewards,
+        )
 
     def _take_prints(self, printed: Sequence[Printed]) -> None:
         """Keep what agents printed, as much as a match writes; more was written by something else."""

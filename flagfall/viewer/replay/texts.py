@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from flagfall.kernel.descriptions import MAX_ELEMENTS, describe_value
 from flagfall.recording.journal.format import Digest, encode, writable
 
 MAX_TEXT_CHARS: Final = 2_000
@@ -26,9 +26,6 @@ _MAX_NS: Final = 2**63 - 1
 
 _MAX_DEPTH: Final = 20
 """Levels of a value that are shown; a journal may nest thousands."""
-
-_MAX_ELEMENTS: Final = 64
-"""The most elements of an array that are listed; a longer one is described by its type and shape."""
 
 _MAX_SAFE: Final = 2**53
 """Greatest whole number that JavaScript has exactly."""
@@ -59,7 +56,7 @@ def exact(number: int) -> int | str:
 def text_of(value: Any, most: int = MAX_TEXT_CHARS) -> str:
     """Return the text that stands for an observation or an action, as a journal has it.
 
-    A text stands for itself, anything else for its JSON; long arrays and digests are described.
+    It is that of `describe_value`, by which agents and people read values too, of bounded length.
     """
     if type(value) is int:
         return shortened(str(exact(value)), most)
@@ -70,8 +67,7 @@ def text_of(value: Any, most: int = MAX_TEXT_CHARS) -> str:
     try:
         if not isinstance(value, dict | list | tuple | float | bool | np.ndarray | None):
             return _beginning(encode(value), most)  # an object of a task, as a journal has it
-        plain = _Plain(most).of(value, 0)
-        return shortened(json.dumps(plain, ensure_ascii=False, separators=(", ", ": ")), most)
+        return shortened(describe_value(_Plain(most).of(value, 0)), most)
     except (ValueError, TypeError, RecursionError) as error:
         return f"a value that cannot be shown: {shortened(str(error), MAX_NAME_CHARS)}"
 
@@ -84,13 +80,13 @@ def _beginning(text: bytes, most: int) -> str:
 
 
 class _Plain:
-    """Converts one value into plain types, without most of what is beyond the longest text."""
+    """Converts one value into plain types and arrays, without most of what is beyond the longest text."""
 
     def __init__(self, most: int) -> None:
         self._most = self._left = most
 
     def of(self, value: Any, depth: int) -> Any:  # noqa: PLR0911 - a row for each type
-        """Return a value in plain types; `…` for what is too deep or too much."""
+        """Return a value in plain types and arrays; `…` for what is too deep or too much."""
         self._left -= 1
         if self._left < 0 or depth >= _MAX_DEPTH:
             return "…"
@@ -101,17 +97,23 @@ class _Plain:
         if isinstance(value, int):
             return exact(value)
         if isinstance(value, float):
-            return value if math.isfinite(value) else str(value)
+            return value
         if isinstance(value, np.ndarray):
-            if value.size <= _MAX_ELEMENTS and value.dtype.kind in "biuf":
-                return self.of(value.tolist(), depth)
-            return f"array {value.dtype} {value.shape}"
+            self._left -= value.size
+            return value if value.dtype.kind in "biuf" else f"array {value.dtype} {value.shape}"
         if isinstance(value, dict):
             kept = islice(value.items(), max(0, self._left) + 1)
             return {shortened(str(key), MAX_NAME_CHARS): self.of(part, depth + 1) for key, part in kept}
         if isinstance(value, list | tuple):
-            return [self.of(part, depth + 1) for part in value[: max(0, self._left) + 1]]
+            return [self.of(_listed(part), depth + 1) for part in value[: max(0, self._left) + 1]]
         return _beginning(encode(value), self._most)
+
+
+def _listed(value: Any) -> Any:
+    """Return an array within a list as its text has it: as lists, or its type and shape."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+        return value
+    return value.tolist() if value.size <= MAX_ELEMENTS else describe_value(value)
 
 
 def number(value: Any) -> float | int:

@@ -74,3 +74,26 @@ def test_the_nil_action_of_one_task_is_its_own():
     one, other = LangRoom(), LangRoom()
     one.nil_action["move"] = 3
     assert other.nil_action == {"move": 0, "talk": 0}
+
+
+def test_an_observation_is_described_by_what_is_in_view_alone():
+    task = LangRoom()
+    task.reset(0)
+    for move in [4, 2, 4, 2, 4]:
+        seen = task.step({"move": move, "talk": 0}).observation
+    assert task.describe_observation(seen).splitlines() == [
+        *("#####", "##B..", "##@..", "##...", "##..."),
+        "(@: you, #: wall, ball blue)",
+        "the room says: what",
+    ]
+    assert task.describe_observation(seen | {"text": 0}).endswith("the room says: nothing")
+    assert task.describe_observation({"image": "lost", "text": -1}) == "lost\nthe room says: -1"
+    assert task.describe_action({"move": 2, "talk": 1}) == "move up, say red"
+    assert task.describe_action(task.nil_action) == "stay, say nothing"
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"), [("langroom", "1 for the right color"), ("langroom:echo", "1 for the word")]
+)
+def test_the_rules_are_told_with_their_rewards(text, reward):
+    assert f"The reward of a step is {reward}" in make_task(text).instructions

@@ -14,6 +14,7 @@ from flagfall.kernel.outcomes import derive_seed
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.verify import verify
 from flagfall.tasks.vgdl.learning_track import END_OF_ROUND, RULES, Track, TrackRules
+from flagfall.tasks.vgdl.learning_track_tasks import build_track
 from flagfall.testing import check_scheduler
 from flagfall.timing import MS, S, VirtualClock
 from flagfall.timing.durations import MINUTE
@@ -211,3 +212,17 @@ def test_levels_are_closed_once():
 def test_mistakes_are_told(make, message):
     with pytest.raises(UsageError, match=message.replace("(", "\\(")):
         make()
+
+
+def test_agents_of_the_track_are_not_told_the_rules():
+    level = build_track("causeway", TrackRules(rounds=0), None).next_task()
+    assert level is not None
+    assert "rules you are not told" in level.instructions
+    assert "plank" not in level.instructions
+    assert (
+        level.describe_action("ACTION_LEFT")
+        == level.describe_action("LEFT")
+        == level.describe_action(1)
+        == "LEFT"
+    )
+    assert "builder" in level.describe_observation(level.reset(0)), "for people who look at a replay"

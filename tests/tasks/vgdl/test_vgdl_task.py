@@ -119,6 +119,16 @@ def test_actions_are_numbers_of_any_kind() -> None:
     ]
 
 
+def test_every_observation_can_be_read_as_text() -> None:
+    board = zoo_task(observation="text").reset(0).splitlines()[1:]
+    for observation in ("state", "planes"):
+        task = zoo_task(observation=observation)
+        assert task.describe_observation(task.reset(0)).splitlines()[1:] == board, observation
+    task = zoo_task(observation="image", pixels=16)
+    assert task.describe_observation(task.reset(0)) == "picture of 176 x 112 pixels"
+    assert task.describe_action(UP) == "UP"
+
+
 def test_what_it_shows() -> None:
     assert isinstance(zoo_task().reset(0), StateObservation)
     planes = zoo_task(observation="planes").reset(0)

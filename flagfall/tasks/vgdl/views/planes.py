@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.kernel.descriptions import has_shapes
 from flagfall.tasks.vgdl.definition import GameDefinition
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite
@@ -81,6 +82,11 @@ class PlanesView:
                 "avatar": spaces.Box(-MAX_FACT, MAX_FACT, (facts,), np.float32),
             }
         )
+
+    def has_made(self, value: Any) -> bool:
+        """Return whether a value has the form of the results."""
+        facts = len(AVATAR_FACTS) + len(self.resources)
+        return has_shapes(value, planes=self.shape, avatar=(facts,))
 
     def view(self, state: StateObservation) -> Planes:
         """Return the planes of a state, as new arrays."""
@@ -268,7 +274,9 @@ class TextView:
 
     def show(self, state: StateObservation) -> str:
         """Return a status line, the board, and a legend of the characters on it."""
-        return "\n".join([self._status(state), *self.board(state), self._legend()])
+        board = self.board(state)
+        present = frozenset().union(*[types for _, _, types in self._columns])
+        return "\n".join([self._status(state), *board, self._legend(present)])
 
     def space(self, width: int, height: int) -> spaces.Text:
         """Return the space of the texts of a level."""
@@ -281,6 +289,19 @@ class TextView:
     def board(self, state: StateObservation) -> list[str]:
         """Return the rows of the level: in each cell the sprite that is drawn last."""
         return ["".join(row) for row in zip(*self._read(state.observation_grid), strict=True)]
+
+    def show_planes(self, seen: Planes, view: PlanesView) -> str:
+        """Return planes as text: the board of `show`, and the facts of the avatar by their names."""
+        planes = seen["planes"]
+        height = np.arange(1, len(planes) + 1, dtype=np.uint16)[:, None, None]
+        top = ((planes != 0) * height).max(axis=0)  # planes are in the order in which sprites are drawn
+        letters = [EMPTY, *(self._characters[number] for number in view.types)]
+        rows = ["".join([letters[cell] for cell in row]) for row in top.tolist()]
+        names = [*AVATAR_FACTS, *(self._types[number].name for number in view.resources)]
+        facts = zip(names, seen["avatar"].tolist(), strict=True)
+        status = "  ".join(f"{name} {fact:.4g}" for name, fact in facts)
+        present = {view.types[plane] for plane in np.flatnonzero(planes.any(axis=(1, 2))).tolist()}
+        return "\n".join([status, *rows, self._legend(present)])
 
     def _read(self, grid: Grid) -> list[str]:
         """Return the columns of the level as text; unchanged ones are reused."""
@@ -316,9 +337,8 @@ class TextView:
             )
         return "  ".join(parts)
 
-    def _legend(self) -> str:
-        """Return the legend of the characters on the last board."""
-        present = frozenset().union(*[types for _, _, types in self._columns])
+    def _legend(self, present: Iterable[int]) -> str:
+        """Return the legend of the characters of some types."""
         return "  ".join(
             [f"{self._characters[number]} {self._types[number].name}" for number in sorted(present)]
         )

@@ -2,6 +2,8 @@
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
+import { MAX_SHOWN_SEATS } from "./columns.js";
+import { seatSwatch } from "./rewardlane.js";
 
 /** Tasks that are listed at first. */
 const TASKS_AT_FIRST = 50;
@@ -17,9 +19,9 @@ function namedBriefly(name, short) {
   return shortName(Object.hasOwn(short, name) ? short[name] : name, 80, name);
 }
 
-/** A few names, and how many more there are; those of tasks are short. */
+/** A few names, and how many more there are, those of tasks short; `joint` makes what stands between two of them. */
 function fewNames(names, leftOut, joint, short = {}) {
-  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint : null, namedBriefly(name, short)]);
+  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint() : null, namedBriefly(name, short)]);
   const rest = Math.max(0, names.length - NAMES_IN_TITLE) + (leftOut ?? 0);
   return rest ? [...shown, ` and ${count(rest)} more`] : shown;
 }
@@ -30,40 +32,113 @@ function begunText(begun) {
   return Number.isNaN(time.getTime()) ? plain(begun, 40) : `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
+/** Who has won, as a sentence; of one seat what it reached. */
+function resultText({ result, seats, over, state, tasks, tasks_left_out: leftOut }) {
+  const { winners, why, played, solved, failed, drawn } = result;
+  if (seats.length === 1) {
+    const judged = solved + failed;
+    const reward = seats[0].reward === null ? "" : `reward ${number(seats[0].reward, 6)}`;
+    const begun = tasks.length + leftOut;
+    return [judged > 0 && `solved ${count(solved)} of ${countOf(judged, "task")}`,
+      reward && (judged || begun < 2 ? reward : `${reward} in ${countOf(begun, "episode")}`)].filter(Boolean).join(" · ");
+  }
+  if (!winners.length) return state === "growing" && !over ? "not decided yet" : `no winner: ${why}`;
+  const names = winners.slice(0, NAMES_IN_TITLE).map((seat) => `seat ${seat}`).join(", ");
+  const rest = winners.length > NAMES_IN_TITLE ? ` and ${count(winners.length - NAMES_IN_TITLE)} more` : "";
+  if (winners.length > 1) return winners.length === seats.length ? "draw" : `draw of ${names}${rest}`;
+  const [winner] = winners;
+  const wins = played > 1 && `${count(seats[winner].won)} of ${countOf(played, "episode")}${drawn ? `, ${count(drawn)} drawn` : ""}`;
+  return ["wins", why || wins].filter(Boolean).join(": ");
+}
+
+/** Seats with what they were paid; the winner is marked. */
+class Scores {
+  constructor(store) {
+    this.store = store;
+    this.players = [];
+    this.list = el("ul", { class: "scores" });
+    this.text = el("strong");
+    this.element = el("p", { class: "result" }, this.text);
+  }
+
+  /** Show the state of a summary. */
+  grow() {
+    const { summary } = this.store;
+    const [winner] = summary.result.winners.length === 1 ? summary.result.winners : [];
+    const text = resultText(summary);
+    fill(this.text, winner !== undefined && [this.name(winner), " "], text);
+    this.element.hidden = !text;
+    const { seats } = summary;
+    const row = (seat, index) => el("li", { class: summary.result.winners.includes(index) ? "best" : null },
+      seatSwatch(index), this.name(index), " ",
+      el("span", { class: "number" }, seat.reward === null ? "" : number(seat.reward, 6)),
+      seat.disqualified && el("span", { class: "tag bad" }, "disqualified: ", plain(seat.disqualified.reason, 40)));
+    this.list.hidden = seats.length === 1;
+    const rest = seats.length - MAX_SHOWN_SEATS + summary.match.agents_left_out;
+    fill(this.list, seats.slice(0, MAX_SHOWN_SEATS).map(row),
+      rest > 0 && el("li", { class: "muted" }, countOf(rest, "more seat")));
+  }
+
+  /** Name of a seat: its agent, and what the task calls its player. */
+  name(index) {
+    const player = this.players[index];
+    const place = `seat ${index}${player ? `, ${plain(player, 40)}` : ""}`;
+    return [shortName(this.store.summary.seats[index].name), el("span", { class: "muted" }, ` (${place})`)];
+  }
+
+  /** Take the names of the players of a turn. */
+  draw(turn) {
+    const players = this.store.pictures.get(this.store.chunkOf(turn))?.playersAt(turn) ?? [];
+    if (!players.length || JSON.stringify(players) === JSON.stringify(this.players)) return;
+    this.players = players;
+    this.grow();
+  }
+}
+
 /** Title, result and state of the match. */
 export class Heading {
   /**
-   * @param {Object} summary summary of the match
+   * @param {Object} store store of the replay
    * @param {function(): void} help opens the sheet of keys
    */
-  constructor(summary, help) {
+  constructor(store, help) {
+    const { summary } = store;
+    this.store = store;
     this.tags = el("p", { class: "tags" });
     this.notice = el("p", { class: "notice", hidden: true });
+    this.scores = new Scores(store);
     const { agents, agents_left_out: moreAgents, tasks, tasks_left_out: moreTasks } = summary.match;
     const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
-    const on = [quiet("on"), fewNames(tasks, moreTasks, ", ", summary.short)];
-    const title = el("h1", {}, fewNames(agents, moreAgents, quiet("vs")), on);
+    const on = [quiet("on"), fewNames(tasks, moreTasks, () => ", ", summary.short)];
+    const title = el("h1", {}, fewNames(agents, moreAgents, () => quiet("vs")), on);
     const begun = summary.match.begun && ` · ${begunText(summary.match.begun)}`;
     const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), begun);
     const button = el("button", { type: "button", onclick: help, title: "Keyboard (?)" }, "Keyboard ", el("kbd", {}, "?"));
     const titles = el("div", { class: "titles" }, title, file);
-    this.element = el("header", { class: "heading" }, titles, this.tags, button, this.notice);
-    this.grow(summary);
+    const result = el("div", { class: "outcome" }, this.scores.element, this.scores.list);
+    this.element = el("header", { class: "heading" }, titles, this.tags, button, result, this.notice);
+    this.grow();
   }
 
   /** Show a summary that has grown. */
-  grow(summary) {
-    const { over, state, turns, tasks } = summary;
-    const reward = tasks.reduce((sum, task) => sum + (typeof task.reward === "number" ? task.reward : 0), 0);
+  grow() {
+    const { over, state, state_detail: detail, turns, seats } = this.store.summary;
     const tag = (tone, text) => el("span", { class: `tag ${tone}` }, text);
+    const [{ disqualified }] = seats.length === 1 ? seats : [{}];
     fill(this.tags,
       state === "complete" ? null : tag(state === "damaged" ? "bad" : "late", state),
-      over && tag("", REASONS[over.reason] ?? plain(over.reason, 40)), tag("", countOf(turns, "turn")),
-      tasks.length > 0 && !summary.tasks_left_out && tag(reward > 0 ? "good" : "", `reward ${number(reward)}`),
-      summary.seats.some((seat) => seat.disqualified) && tag("bad", "disqualification"));
-    const problem = [state === "complete" ? "" : summary.state_detail, over?.detail].filter(Boolean).join(" ");
+      over && tag(over.reason === "void" ? "bad" : "", REASONS[over.reason] ?? plain(over.reason, 40)),
+      tag("", countOf(turns, "turn")),
+      disqualified && tag("bad", `disqualified: ${plain(disqualified.reason, 40)}`));
+    this.scores.grow();
+    const problem = [state === "complete" ? "" : detail, over?.detail].filter(Boolean).join(" ");
     this.notice.hidden = !problem;
     fill(this.notice, visible(problem, 600, { code: true }));
+  }
+
+  /** Follow the turn that is shown: its task may have names for the players. */
+  draw(turn) {
+    this.scores.draw(turn);
   }
 }
 
@@ -110,13 +185,7 @@ export class TasksPanel {
 
   /** Mark the task of a turn. */
   draw(turn) {
-    const { tasks } = this.store.summary;
-    let [low, high] = [0, tasks.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (tasks[middle].first_turn <= turn) low = middle;
-      else high = middle - 1;
-    }
+    const low = this.store.taskOf(turn);
     if (this.marked === low && this.rows) return;
     this.rows ??= [...this.body.children];
     this.rows[this.marked]?.classList.remove("current");

@@ -12,6 +12,15 @@ const RETRY_MS = 5000;
 /** Seats that are shown side by side; a page of more would draw slowly. */
 export const MAX_SHOWN_SEATS = 12;
 
+/**
+ * Words of several lines in one.
+ * @param {string} text any text
+ * @returns {string}
+ */
+export function inOneLine(text) {
+  return text.replace(/\s*\n\s*/g, " / ");
+}
+
 /** Rows of one chunk by turn and seat. */
 class Columns {
   /**
@@ -24,6 +33,7 @@ class Columns {
     this.turns = [];
     this.rows = new Map();
     this.isStale = false; // the match has grown since, and the chunk is read again
+    this.ends = new Set(raw.ends);
     raw.turn.forEach((turn, row) => {
       if (this.turns[this.turns.length - 1] !== turn) this.turns.push(turn);
       this.rows.set(turn * seats + raw.seat[row], row);
@@ -81,12 +91,70 @@ export class Store {
     this.chunks = new Recent(NEAR_CHUNKS);
     this.pictures = new Recent(NEAR_FRAMES);
     this.waiting = new Map();
+    this.isContinuous = false; // its execution has told so
     this.listeners = new Set();
   }
 
   /** First and last turn of the match. */
   get span() {
     return this.summary.turn_span ?? [0, 0];
+  }
+
+  /** True for a match of bytes or bits, which is shown as a tape. */
+  get isTape() {
+    return this.summary.view === "bytes" || this.isContinuous;
+  }
+
+  /**
+   * True if a task has ended after a turn, so that there is a last state to show; a tape has none.
+   * @param {number} turn number of the turn
+   * @returns {boolean}
+   */
+  hasEnd(turn) {
+    if (this.isTape) return false;
+    if (turn === this.span[1]) return Boolean(this.summary.chunks.at(-1)?.ends);
+    return Boolean(this.chunks.get(this.chunkOf(turn))?.ends.has(turn));
+  }
+
+  /**
+   * Number of the listed task that a turn belongs to.
+   * @param {number} turn number of a turn
+   * @returns {number} its place in `summary.tasks`
+   */
+  taskOf(turn) {
+    const { tasks } = this.summary;
+    let [low, high] = [0, tasks.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (tasks[middle].first_turn <= turn) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /**
+   * Observation or action of a seat in words: those of the task where the match was executed, or the value.
+   * @param {number} turn number of the turn
+   * @param {number} seat number of the seat
+   * @param {"observation"|"action"} name which of them
+   * @returns {?{text: string, value: ?string}} the words, and the value if it has other words in the journal; null
+   *   while the turn is not there, or where the seat was not asked
+   */
+  words(turn, seat, name) {
+    const k = this.chunkOf(turn);
+    const columns = this.chunks.get(k);
+    const row = columns?.row(turn, seat) ?? -1;
+    if (row < 0) return null;
+    const value = columns.raw[name][row];
+    const text = this.pictures.get(k)?.description(turn, seat, name) ?? null;
+    return text === null ? { text: this.withCharacter(columns.raw, name, row), value: null } : { text, value };
+  }
+
+  /** Value of a row, on a tape with the character of a byte beside its number. */
+  withCharacter(raw, name, row) {
+    const [text, byte] = [raw[name][row], raw.numbers[name]?.[row] ?? null];
+    if (!this.isTape || byte === null || byte < 32 || byte > 126) return text;
+    return `${text}  ${byte === 32 ? "silence" : `“${String.fromCharCode(byte)}”`}`;
   }
 
   /**
@@ -146,7 +214,10 @@ export class Store {
     if (!this.summary.pictures?.available) return undefined;
     const found = this.pictures.get(k);
     if (found === undefined || found === this.oldPictures) {
-      const keep = (frames) => this.pictures.set(k, frames);
+      const keep = (frames) => {
+        this.pictures.set(k, frames);
+        this.isContinuous ||= frames.continuous && frames.kind === "none";
+      };
       this.once(`frames ${k}`, () => this.source.frames(k), keep).catch(() => undefined);
     }
     return found;
@@ -167,6 +238,7 @@ export class Store {
         this.failures.set(name, `Part of the replay cannot be read: ${error.message}`);
         setTimeout(() => {
           this.waiting.delete(name);
+          this.failures.delete(name); // it may not be needed any more
           this.changed();
         }, RETRY_MS);
         throw error;

@@ -17,7 +17,7 @@ export class Controls {
     this.store = store;
     this.player = player;
     this.slider = el("input", { type: "range", class: "scrub", step: "1", "aria-label": "Turn" });
-    this.slider.addEventListener("input", () => player.go(Number(this.slider.value)));
+    this.slider.addEventListener("input", () => this.slide(Number(this.slider.value)));
     const field = { type: "text", inputmode: "numeric", class: "turn-number number", "aria-label": "Go to turn" };
     this.turn = el("input", field);
     this.of = el("span", { class: "muted number" });
@@ -28,7 +28,7 @@ export class Controls {
       this.button("first", "First turn", () => player.go(store.span[0])),
       this.button("back", "One turn back", () => player.step(-1)),
       this.play, this.button("next", "Next turn", () => player.step(1)),
-      this.button("last", "Last turn", () => player.go(store.span[1])));
+      this.button("last", "Last turn", () => player.goToEnd()));
     const form = el("form", { class: "go-to", onsubmit: (event) => this.submit(event) },
       el("span", { class: "muted" }, "Turn"), this.turn, this.of);
     this.element = el("section", { class: "panel controls", "aria-label": "Controls" }, this.slider,
@@ -62,6 +62,12 @@ export class Controls {
     return { row, total, element };
   }
 
+  /** Go to a place of the slider: a turn, or behind the last one what its action led to. */
+  slide(place) {
+    if (place > this.store.span[1]) this.player.goToEnd();
+    else this.player.go(place);
+  }
+
   submit(event) {
     event.preventDefault();
     const wanted = Number(this.turn.value.replace(/[\s,._]/g, ""));
@@ -75,7 +81,7 @@ export class Controls {
   grow() {
     const [first, last] = this.store.span;
     this.slider.min = String(first);
-    this.slider.max = String(last);
+    this.slider.max = String(last + this.store.hasEnd(last));
     this.turn.size = String(last).length + 1;
     this.of.textContent = `of ${count(last)}`;
     for (const { row, total, element } of this.jumps) {
@@ -88,12 +94,13 @@ export class Controls {
 
   /** Show the position and the pace. */
   draw() {
-    const { turn, playing, realPace, speed } = this.player;
-    if (this.shown !== turn) {
-      this.slider.value = String(turn);
-      this.slider.setAttribute("aria-valuetext", `turn ${turn}`);
+    const { turn, atEnd, playing, realPace, speed } = this.player;
+    const place = atEnd && turn === this.store.span[1] ? turn + 1 : turn;
+    if (this.shown !== place) {
+      this.slider.value = String(place);
+      this.slider.setAttribute("aria-valuetext", place > turn ? `after turn ${turn}` : `turn ${turn}`);
       if (document.activeElement !== this.turn) this.turn.value = String(turn);
-      this.shown = turn;
+      this.shown = place;
     }
     const value = realPace ? "real" : String(speed);
     if (this.speed.value !== value) this.speed.value = value;

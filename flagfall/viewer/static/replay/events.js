@@ -1,9 +1,7 @@
 // The list of events: rows for what happened, by kind and text; only the rows in view exist.
 
 import { el, fill, visible } from "../common/dom.js";
-import { clockTime, count } from "../common/format.js";
-import { isRewarded } from "./jumps.js";
-import { rewardText } from "./turnpanel.js";
+import { clockTime, count, number } from "../common/format.js";
 import { VERDICTS } from "./verdicts.js";
 
 const ROW_HEIGHT = 30;
@@ -49,8 +47,8 @@ function rowsOf(columns, seats) {
       rows.push({ ...place, kind: verdict, text: `${who(raw.seat[row])}${VERDICTS[verdict].means}${refused}` });
     }
     const reward = raw.reward[row];
-    if (!isRewarded(reward)) return;
-    const text = `${who(raw.seat[row])}reward ${rewardText(reward)}`;
+    if (!reward) return;
+    const text = `${who(raw.seat[row])}reward ${number(reward, 6)}`;
     rows.push({ ...place, kind: "reward", tone: reward < 0 ? "bad" : "good", text });
   });
   columns.listed = rows.sort((a, b) => a.at_ns - b.at_ns || a.turn - b.turn);

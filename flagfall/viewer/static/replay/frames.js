@@ -2,7 +2,7 @@
 
 import { inflate } from "../common/blocks.js";
 
-const FRAMES_FORMAT = 1;
+const FRAMES_FORMAT = 2;
 
 /**
  * Decode the pictures of a chunk.
@@ -25,7 +25,12 @@ export class Frames {
     this.kind = head.kind;
     this.why = head.why;
     this.texts = head.texts;
-    this.observations = head.observations;
+    this.continuous = head.continuous;
+    this.players = head.players;
+    const { turn, seat, observation, action } = head.described;
+    const text = (number) => this.texts[number] ?? null;
+    this.described = new Map(turn.map((one, row) =>
+      [`${one} ${seat[row]}`, { observation: text(observation[row]), action: text(action[row]) }]));
     this.lengths = head.lengths;
     this.sceneOf = head.scene;
     let offset = 4 + length;
@@ -79,9 +84,14 @@ export class Frames {
     return frame !== undefined && this.sceneOf[frame] < 0 ? this.texts[this.lengths[frame]] : null;
   }
 
-  /** Return an observation that the journal has as a digest alone; null where the execution did not make it. */
-  observation(turn, seat) {
-    return this.observations[turn]?.[seat] ?? null;
+  /** Return what the task says of the `observation` or `action` of a seat's turn; null where the chunk says it. */
+  description(turn, seat, name) {
+    return this.described.get(`${turn} ${seat}`)?.[name] ?? null;
+  }
+
+  /** Return the seats of a turn in the words of the task; an empty list where it has none. */
+  playersAt(turn) {
+    return this.players.findLast(([from]) => from <= turn)?.[1] ?? [];
   }
 }
 

@@ -1,22 +1,13 @@
 // Jumps to the next or previous turn of a kind, by the counts of the chunks and the rows of the one that has it.
 
-/**
- * True if a reward is not zero, of any player where each has its own.
- * @param {number|Object} reward reward of a row
- * @returns {boolean}
- */
-export function isRewarded(reward) {
-  return typeof reward === "object" && reward !== null ? Object.values(reward).some(Boolean) : Boolean(reward);
-}
-
 /** Turns with one of some verdicts. */
 function turnsJudged({ raw }, verdicts) {
   return raw.turn.filter((_, row) => verdicts.has(raw.verdict[row]));
 }
 
-/** Turns with a reward. */
+/** Turns whose action earned a reward. */
 function rewardedTurns({ raw }) {
-  return raw.turn.filter((_, row) => isRewarded(raw.reward[row]));
+  return raw.turn.filter((_, row) => raw.reward[row]);
 }
 
 /** Turns before which events of a kind stand. */

@@ -12,7 +12,7 @@ const BARS = 72;
 const BANK = 16;
 
 /** Chunks that are read turn by turn; more of them are drawn from their summary. */
-const MAX_DETAIL_CHUNKS = 8;
+export const MAX_DETAIL_CHUNKS = 8;
 
 /** Space between the centres of two marks. */
 const MARK_WIDTH = 7;

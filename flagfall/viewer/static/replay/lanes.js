@@ -1,11 +1,12 @@
-// The time lanes: think time of each turn against the limits, one lane a seat, over the whole match or part of it.
+// The lanes over the whole match or part of it: rewards added up, and the think time of each seat against its limits.
 
 import { el, fill, plain, shortName } from "../common/dom.js";
-import { count, countOf, duration } from "../common/format.js";
+import { count, countOf, duration, number } from "../common/format.js";
 import { svg } from "../common/svg.js";
 import { onThemeChange, themeName } from "./colours.js";
 import { MAX_SHOWN_SEATS } from "./columns.js";
 import { drawLane, laneScale } from "./lanedrawing.js";
+import { drawRewards, seatSwatch } from "./rewardlane.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
 /** Fewest turns that a lane shows. */
@@ -14,7 +15,7 @@ const CLOSEST = 20;
 /** Factor of one step of zooming. */
 const ZOOM = 2;
 
-/** Panel with a lane for each seat, and a line at the turn that is shown. */
+/** Panel with the lane of rewards and a lane for each seat, and a line at the turn that is shown. */
 export class LanesPanel {
   /**
    * @param {Object} store store of the replay
@@ -26,22 +27,39 @@ export class LanesPanel {
     this.range = null;
     this.drawn = "";
     this.lanes = store.summary.seats.slice(0, MAX_SHOWN_SEATS).map((seat, index) => this.makeLane(seat, index));
+    this.rewards = this.makeRewards();
     this.reading = el("span", { class: "muted small number reading" });
     this.title = el("span", { class: "muted small number" });
-    this.element = el("section", { class: "panel lanes", "aria-label": "Think time" },
-      el("header", {}, el("h2", {}, "Think time"), this.title, this.reading, this.zoomButtons()),
-      this.lanes.map((lane) => lane.element),
+    this.element = el("section", { class: "panel lanes", "aria-label": "Rewards and think time" },
+      el("header", {}, el("h2", {}, "Rewards and think time"), this.title, this.reading, this.zoomButtons()),
+      this.rewards.element, this.lanes.map((lane) => lane.element),
       legend(store.summary));
     this.endTheme = onThemeChange(() => this.redraw());
   }
 
   makeLane(seat, index) {
     const canvas = el("canvas", { class: "lane", role: "img", "aria-label": laneLabel(seat) });
+    const note = el("span", { class: "muted" }, ` ${laneNote(seat)}`);
+    const isMany = this.store.summary.seats.length > 1;
+    const name = [isMany && [seatSwatch(index), `Seat ${index} · `], shortName(seat.name), note];
+    return { canvas, ...this.makeRow(name, canvas, (turn) => this.timeOf(turn, index)) };
+  }
+
+  /** Lane of what the seats have been paid. */
+  makeRewards() {
+    const drawing = svg("svg", { class: "rewards", role: "img" });
+    const row = this.makeRow(["Rewards added up"], drawing, (turn) => this.rewardsOf(turn));
+    return { drawing, ...row };
+  }
+
+  /** Row with a name and something drawn over the turns; `values` returns what is read at a turn. */
+  makeRow(name, drawn, values) {
     const head = el("div", { class: "playhead" });
-    const room = el("div", { class: "lane-room" }, canvas, head);
+    const room = el("div", { class: "lane-room" }, drawn, head);
     const press = (event) => {
       if (event.buttons & 1) this.go(this.turnAt(event.clientX, room));
-      this.read(event, room, index);
+      const turn = Math.min(this.store.span[1], this.turnAt(event.clientX, room));
+      fill(this.reading, [`turn ${count(turn)}`, ...values(turn)].join(" · "));
     };
     room.addEventListener("pointerdown", (event) => {
       room.setPointerCapture(event.pointerId);
@@ -49,9 +67,7 @@ export class LanesPanel {
     });
     room.addEventListener("pointermove", press);
     room.addEventListener("pointerleave", () => fill(this.reading));
-    const note = el("span", { class: "muted" }, ` ${laneNote(seat)}`);
-    const name = el("p", { class: "lane-name small" }, shortName(seat.name), note);
-    return { canvas, head, room, element: el("div", { class: "lane-row" }, name, room) };
+    return { head, room, element: el("div", { class: "lane-row" }, el("p", { class: "lane-name small" }, name), room) };
   }
 
   zoomButtons() {
@@ -92,13 +108,24 @@ export class LanesPanel {
     return first + Math.floor(((clientX - box.left) / box.width) * (last - first + 1));
   }
 
-  /** Show the values of the turn under the pointer. */
-  read(event, room, seat) {
-    const turn = Math.min(this.store.span[1], this.turnAt(event.clientX, room));
+  /** Think time and verdict of a turn. */
+  timeOf(turn, seat) {
+    const { columns, row } = this.rowOf(turn, seat);
+    return row < 0 ? [] : [duration(columns.raw.spent_ns[row]), plain(columns.raw.verdict[row], 20)];
+  }
+
+  /** What a turn's actions earned. */
+  rewardsOf(turn) {
+    return this.lanes.flatMap((_, seat) => {
+      const { columns, row } = this.rowOf(turn, seat);
+      const reward = row < 0 ? 0 : columns.raw.reward[row];
+      return reward ? [`${this.lanes.length > 1 ? `seat ${seat}: ` : ""}reward ${number(reward, 6)}`] : [];
+    });
+  }
+
+  rowOf(turn, seat) {
     const columns = this.store.chunks.get(this.store.chunkOf(turn));
-    const row = columns?.row(turn, seat) ?? -1;
-    const values = row < 0 ? "" : ` · ${duration(columns.raw.spent_ns[row])} · ${plain(columns.raw.verdict[row], 20)}`;
-    fill(this.reading, `turn ${count(turn)}${values}`);
+    return { columns, row: columns?.row(turn, seat) ?? -1 };
   }
 
   redraw() {
@@ -124,7 +151,7 @@ export class LanesPanel {
       this.drawLanes(first, last, width);
     }
     const x = ((turn - first + 0.5) / (last - first + 1)) * width;
-    for (const lane of this.lanes) lane.head.style.transform = `translateX(${Math.round(x * 2) / 2}px)`;
+    for (const lane of [this.rewards, ...this.lanes]) lane.head.style.transform = `translateX(${Math.round(x * 2) / 2}px)`;
   }
 
   /** Keep the turn in view. */
@@ -140,6 +167,10 @@ export class LanesPanel {
     this.whole.disabled = this.range === null;
     const turns = last - first + 1;
     this.title.textContent = this.range ? `turns ${count(first)} to ${count(last)}` : countOf(turns, "turn");
+    this.rewards.element.hidden = !this.store.summary.chunks.some((chunk) => chunk.rewarded);
+    if (!this.rewards.element.hidden) {
+      drawRewards(this.rewards.drawing, { store: this.store, seats: this.lanes.length, first, last, width });
+    }
     this.lanes.forEach((lane, seat) => drawLane(lane.canvas, { store: this.store, seat, first, last, width, scale }));
   }
 

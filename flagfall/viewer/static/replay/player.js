@@ -43,10 +43,10 @@ export class Player {
     this.moved();
   }
 
-  /** True if the turn is the last of its task and there is a picture of the end. */
-  hasEnd(turn) {
-    const frames = this.store.frames(this.store.chunkOf(turn));
-    return Boolean(frames?.has(turn, "end"));
+  /** Go to the newest state: after the last action of the match if its task has ended. */
+  goToEnd() {
+    const [, last] = this.store.span;
+    this.go(last, this.store.hasEnd(last));
   }
 
   /**
@@ -55,15 +55,15 @@ export class Player {
    */
   step(direction) {
     if (direction > 0) {
-      if (!this.atEnd && this.hasEnd(this.turn)) this.go(this.turn, true);
+      if (!this.atEnd && this.store.hasEnd(this.turn)) this.go(this.turn, true);
       else if (this.turn < this.store.span[1]) this.go(this.turn + 1);
     } else if (this.atEnd) this.go(this.turn);
-    else if (this.turn > this.store.span[0]) this.go(this.turn - 1, this.hasEnd(this.turn - 1));
+    else if (this.turn > this.store.span[0]) this.go(this.turn - 1, this.store.hasEnd(this.turn - 1));
   }
 
   /** True where nothing follows. */
   get isOver() {
-    return this.turn >= this.store.span[1] && (this.atEnd || !this.hasEnd(this.turn));
+    return this.turn >= this.store.span[1] && (this.atEnd || !this.store.hasEnd(this.turn));
   }
 
   /** Start or stop; at the end it starts from the beginning. */
@@ -118,7 +118,8 @@ export class Player {
     while (row + 1 < at.length && at[row + 1] <= next) row += 1;
     const later = this.store.summary.chunks[this.store.chunkOf(this.turn) + 1];
     const isAhead = row + 1 === at.length && later && later.at_ns[0] <= next;
-    this.go(isAhead ? later.first : turn[Math.max(row, 0)]);
+    if (row + 1 === at.length && !later && turn[row] === this.turn) this.goToEnd();
+    else this.go(isAhead ? later.first : turn[Math.max(row, 0)]);
     this.clock = next;
   }
 }

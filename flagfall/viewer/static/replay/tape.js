@@ -134,7 +134,7 @@ function drawCell(context, colours, raw, at, x, y) {
   context.fillStyle = played === SILENCE ? colours.control : colours.accent;
   context.fillText(glyphOf(played), x + CELL / 2, y + LANE + 13.5);
   const reward = raw.reward[at];
-  if (typeof reward === "number" && reward) drawReward(context, colours, reward, x + CELL / 2, y + 2 * LANE + 1.5);
+  if (reward) drawReward(context, colours, reward, x + CELL / 2, y + 2 * LANE + 1.5);
   if (raw.verdict[at] !== "on time") {
     context.fillStyle = raw.verdict[at] === "late" ? colours.lateMark : colours.badMark;
     context.fillRect(x + 1, y + 2 * LANE - 2.5, CELL - 2, 2.5);

@@ -2,7 +2,7 @@
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { countOf, duration, number } from "../common/format.js";
-import { MAX_SHOWN_SEATS } from "./columns.js";
+import { inOneLine, MAX_SHOWN_SEATS } from "./columns.js";
 import { VERDICTS, verdictShape } from "./verdicts.js";
 
 /** Longest observation that is shown at once, about what its box holds, and longest action. */
@@ -15,6 +15,7 @@ const PASSING_CHARS = 160;
 /** Card of one seat. */
 class SeatCard {
   constructor(seat, index, showsNumber) {
+    this.player = el("bdi", { class: "untrusted" });
     this.verdict = el("span", { class: "tag" });
     this.values = {};
     const row = (name, label, kind = "") => {
@@ -24,7 +25,7 @@ class SeatCard {
     this.meter = el("div", { class: "meter", "aria-hidden": "true" },
       el("span", { class: "used" }), el("span", { class: "soft" }));
     this.element = el("article", { class: "seat-card" },
-      el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", shortName(seat.name)), this.verdict),
+      el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", this.player, shortName(seat.name)), this.verdict),
       this.meter,
       el("dl", {},
         row("time", "Think time", "number"), row("reward", "Reward", "number"),
@@ -50,23 +51,30 @@ class SeatCard {
     fill(this.verdict, verdictShape(verdict), verdict === null ? "not asked" : plain(verdict, 20));
   }
 
-  /** Show a row of a chunk; `made`: its observation as the execution made it again, or null. */
-  show(raw, row, made, isPassing) {
+  /** Show a row of a chunk; `words`: its observation and action as `Store.words` returns them. */
+  show(raw, row, words, isPassing) {
     if (row < 0) return this.showNothing();
     this.showVerdict(raw.verdict[row]);
     const time = timeText(raw, row);
     this.set("time", time, () => time);
     this.showMeter(raw.spent_ns[row], raw.soft_ns[row], raw.hard_ns[row]);
-    const reward = rewardText(raw.reward[row]);
-    this.set("reward", reward, () => plain(reward, 400));
-    for (const name of ["action", "refused"]) {
-      const text = valueText(raw, name, row);
-      this.set(name, text, () => visible(text, MAX_ACTION_CHARS, { lines: true }));
-    }
-    this.showObservation(made ?? valueText(raw, "observation", row), isPassing);
+    const reward = number(raw.reward[row], 6);
+    this.set("reward", reward, () => reward);
+    const { text, value } = words.action;
+    this.set("action", `${text}\n${value}`, () => [visible(text, MAX_ACTION_CHARS, { lines: true }),
+      value !== null && el("span", { class: "muted" }, "  ", shortName(inOneLine(value)))]);
+    const refused = raw.refused[row];
+    this.set("refused", refused, () => visible(refused, MAX_ACTION_CHARS, { lines: true }));
+    this.showObservation(words.observation.text, isPassing);
     const older = raw.answers?.[row] ?? null;
     this.set("answers", older === null ? null : `turn ${older}`, () => `turn ${older}`);
     return undefined;
+  }
+
+  /** Show what the task calls the player of this seat, if it has a word for it. */
+  showPlayer(name) {
+    const text = name ? `${plain(name, 40)} · ` : "";
+    if (this.player.textContent !== text) this.player.textContent = text;
   }
 
   showObservation(text, isPassing) {
@@ -99,14 +107,6 @@ class SeatCard {
   }
 }
 
-/** Value of a row as text, with the character of a byte beside its number. */
-function valueText(raw, name, row) {
-  const text = raw[name][row];
-  const byte = raw.numbers?.[name]?.[row];
-  if (byte === undefined || byte === null || byte < 32 || byte > 126) return text;
-  return `${text}  ${byte === 32 ? "silence" : `“${String.fromCharCode(byte)}”`}`;
-}
-
 /** Time used, limits, credit and bank in a line. */
 function timeText(raw, row) {
   const [soft, hard] = [raw.soft_ns[row], raw.hard_ns[row]];
@@ -115,16 +115,6 @@ function timeText(raw, row) {
   const credit = raw.credit_ns[row] ? `; credited ${duration(raw.credit_ns[row])}` : "";
   const bank = raw.bank_ns[row] === null ? "" : `; ${duration(raw.bank_ns[row])} left on the clock`;
   return `${duration(raw.spent_ns[row])} ${limits}${credit}${bank}`;
-}
-
-/**
- * Reward as text; rewards of players by name.
- * @param {number|Object} reward reward of a row
- * @returns {string}
- */
-export function rewardText(reward) {
-  if (typeof reward !== "object" || reward === null) return number(reward, 6);
-  return Object.entries(reward).map(([player, one]) => `${player} ${number(one, 6)}`).join(", ");
 }
 
 /** Panel with a card for each seat. */
@@ -147,21 +137,24 @@ export class TurnPanel {
   /**
    * Show a turn.
    * @param {number} turn its number
+   * @param {boolean} atEnd show that its action has been played
    * @param {boolean} isPassing other turns follow at once: long texts are shown in part
    * @returns {boolean} false while its chunk is not there
    */
-  draw(turn, isPassing) {
+  draw(turn, atEnd, isPassing) {
     const columns = this.store.at(turn);
     const isWaiting = !columns || columns.misses(turn);
     this.element.classList.toggle("waiting", isWaiting);
     if (isWaiting) return false;
-    this.title.textContent = `Turn ${turn.toLocaleString("en")}`;
-    const frames = this.store.frames(this.store.chunkOf(turn));
+    this.title.textContent = `${atEnd ? "After turn" : "Turn"} ${turn.toLocaleString("en")}`;
+    const players = this.store.frames(this.store.chunkOf(turn))?.playersAt(turn) ?? [];
     let at = null;
     this.cards.forEach((card, seat) => {
       const row = columns.row(turn, seat);
       if (row >= 0) at = columns.raw.at_ns[row];
-      card.show(columns.raw, row, frames?.observation(turn, seat) ?? null, isPassing);
+      const words = (name) => this.store.words(turn, seat, name);
+      card.showPlayer(players[seat]);
+      card.show(columns.raw, row, { observation: words("observation"), action: words("action") }, isPassing);
     });
     this.when.textContent = at === null ? "" : `at ${duration(at)}`;
     return true;

@@ -52,11 +52,11 @@ class ReplayView {
   }
 
   build(summary) {
-    const go = (turn) => {
+    const go = (turn, atEnd) => {
       this.player.stop();
-      this.player.go(turn);
+      this.player.go(turn, atEnd);
     };
-    this.heading = new Heading(summary, () => this.bound?.openHelp());
+    this.heading = new Heading(this.store, () => this.bound?.openHelp());
     this.world = new WorldPanel(this.store, go);
     this.turnPanel = new TurnPanel(this.store);
     this.controls = new Controls(this.store, this.player, (row, direction) => this.jump(row, direction));
@@ -66,11 +66,12 @@ class ReplayView {
     this.prints = new PrintsPanel(summary);
     this.failure = el("p", { class: "notice bad", role: "alert", hidden: true });
     const seats = summary.seats.length > 1 ? "many-seats" : "one-seat";
-    fill(this.root, el("div", { class: `replay view-${summary.view} ${seats}` }, this.heading.element, this.failure,
+    this.page = el("div", { class: `replay ${seats}` }, this.heading.element, this.failure,
       el("div", { class: "replay-top" }, this.world.element, this.controls.element, this.turnPanel.element),
       this.lanes.element,
       el("div", { class: "replay-bottom" }, this.events.element, this.tasks.element),
-      this.prints.element, settingsPanel(summary)));
+      this.prints.element, settingsPanel(summary));
+    fill(this.root, this.page);
   }
 
   listen(source, keys) {
@@ -95,13 +96,13 @@ class ReplayView {
 
   /** Take a summary that has grown; at the end of the match, go on with it. */
   grow(summary) {
-    const follows = this.player.turn === this.store.span[1] && !this.player.playing;
+    const follows = this.player.turn === this.store.span[1] && !this.player.playing; // at the newest turn
     this.store.grow(summary);
-    this.heading.grow(summary);
+    this.heading.grow();
     this.controls.grow();
     this.tasks.grow();
     this.prints.grow(summary);
-    if (follows) this.player.go(this.store.span[1]);
+    if (follows) this.player.goToEnd();
   }
 
   bindings() {
@@ -118,7 +119,7 @@ class ReplayView {
       move(["Shift+ArrowRight"], "Ten turns on", () => player.go(player.turn + LONG_STEP)),
       move(["Shift+ArrowLeft"], "Ten turns back", () => player.go(player.turn - LONG_STEP)),
       move(["Home"], "First turn", () => player.go(this.store.span[0])),
-      move(["End"], "Last turn", () => player.go(this.store.span[1])),
+      move(["End"], "After the last turn", () => player.goToEnd()),
       move(["g"], "Go to a turn by its number", () => this.controls.askForTurn()),
       { keys: [" ", "k"], does: "Play or pause", group: "Play", run: () => player.toggle() },
       { keys: ["]"], does: "Faster", group: "Play", run: speed(1) },
@@ -182,8 +183,10 @@ class ReplayView {
     if (this.player.playing) this.player.advance(now);
     const { turn, atEnd } = this.player;
     const version = `${this.version} ${themeName()}`;
-    const isRead = this.turnPanel.draw(turn, this.isPassing(turn, now));
+    this.page.classList.toggle("view-tape", this.store.isTape);
+    const isRead = this.turnPanel.draw(turn, atEnd, this.isPassing(turn, now));
     const isDrawn = this.world.draw(turn, atEnd, version);
+    this.heading.draw(turn);
     this.controls.draw();
     this.lanes.draw(turn, version);
     this.events.draw(turn, version);

@@ -1,7 +1,8 @@
-// The world: pictures, a tape, or text, as the match has them.
+// The world: pictures, text, a tape of bytes, or a table of turns, as the match has them.
 
 import { el, fill, plain, visible } from "../common/dom.js";
 import { PictureView } from "./pictures.js";
+import { TableView } from "./table.js";
 import { TapeView } from "./tape.js";
 
 /** Longest text of a world: a screen of a terminal has about 20,000 characters. */
@@ -11,12 +12,12 @@ const MAX_WORLD_CHARS = 40000;
 export class WorldPanel {
   /**
    * @param {Object} store store of the replay
-   * @param {function(number): void} go called with the turn that was pressed on the tape
+   * @param {function(number, boolean=): void} go called with the turn that was pressed, and whether its end was
    */
   constructor(store, go) {
     this.store = store;
-    this.view = store.summary.view;
     this.pictures = new PictureView();
+    this.table = new TableView(store, go);
     this.tape = new TapeView();
     this.text = el("pre", { class: "world-text", tabindex: "0", "aria-label": "The world as text" });
     this.caption = el("p", { class: "caption small muted" });
@@ -29,12 +30,6 @@ export class WorldPanel {
       const turn = this.tape.turnAt(event.clientX - box.left, event.clientY - box.top);
       if (turn !== null) go(turn);
     });
-  }
-
-  /** True if there is something to draw or to say. */
-  isShown(frames) {
-    if (this.view === "bytes" || this.why) return true;
-    return Boolean(this.store.summary.pictures?.available && (frames?.kind !== "none" || frames.why));
   }
 
   /** Why there are no pictures, or an empty text. */
@@ -51,12 +46,17 @@ export class WorldPanel {
    * @returns {boolean} true if everything that belongs to the turn is drawn
    */
   draw(turn, atEnd, version) {
+    if (this.store.isTape) return this.drawTape(turn, version);
     const frames = this.store.frames(this.store.chunkOf(turn));
-    this.element.hidden = !this.isShown(frames);
-    if (this.view === "bytes") return this.drawTape(turn, version);
-    if (frames) return this.drawFrames(frames, turn, atEnd ? "end" : "before");
-    this.say(this.why);
-    return !this.store.summary.pictures?.available;
+    const isAwaited = !frames && Boolean(this.store.summary.pictures?.available);
+    if (frames && frames.kind !== "none") return this.drawFrames(frames, turn, atEnd ? "end" : "before");
+    if (isAwaited && this.store.summary.view === "pictures") return false;
+    this.put(this.table.element);
+    this.table.draw(turn, atEnd, `${version} ${isAwaited}`);
+    this.say(frames?.why || this.why);
+    this.caption.textContent = "";
+    this.stage.classList.remove("absent");
+    return !isAwaited && this.store.at(turn) !== undefined;
   }
 
   drawTape(turn, version) {
@@ -73,7 +73,7 @@ export class WorldPanel {
     const found = text === null ? this.pictures.draw(frames, turn, which) : this.drawText(text);
     this.stage.classList.toggle("absent", !found);
     this.say(found ? "" : `There is no picture of turn ${turn}. ${frames.why || this.why}`);
-    const caption = which === "end" ? "The end of the task, after its last action" : "";
+    const caption = which === "end" ? "After the last action" : "";
     if (this.caption.textContent !== caption) this.caption.textContent = caption;
     return true;
   }

@@ -3,7 +3,7 @@
 import { el, fill } from "../common/dom.js";
 import { count } from "../common/format.js";
 import { agentLabel, reportLabel } from "./parts.js";
-import { AGENTS_SHOWN_AT_FIRST } from "./palette.js";
+import { AGENTS_SHOWN_AT_FIRST } from "../common/palette.js";
 
 /** Agents that have a button of their own; the others are added from a list. */
 const REPORT_MOST_BUTTONS = 16;

@@ -1,7 +1,7 @@
 // Drawing of lines with bands, one for each agent.
 
 import { axisBottom, axisLeft, bandPath, drawing, linear, linePath, robustRange, svg, ticks } from "../common/svg.js";
-import { agentLook } from "./palette.js";
+import { agentLook } from "../common/palette.js";
 
 const REPORT_MARGIN = { top: 24, right: 14, bottom: 40, left: 48 };
 const REPORT_LABEL_SPACE = 13;

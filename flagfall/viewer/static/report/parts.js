@@ -3,7 +3,7 @@
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { number, percent } from "../common/format.js";
 import { intervalPoint, linear, svg } from "../common/svg.js";
-import { agentLook } from "./palette.js";
+import { agentLook } from "../common/palette.js";
 
 const REPORT_MAX_NAME = 40;
 const REPORT_MAX_LABEL = 28;

@@ -3,7 +3,7 @@
 import { el, visible } from "../common/dom.js";
 import { count, countOf, duration, percent } from "../common/format.js";
 import { drawing, logarithmic, robustRange, svg } from "../common/svg.js";
-import { agentLook } from "./palette.js";
+import { agentLook } from "../common/palette.js";
 import { agentLabel, agentName, fittedDrawing, matchName, reportLabel, reportName, reportSection, taskName } from "./parts.js";
 import { sortableTable, valuesTable } from "./tables.js";
 
