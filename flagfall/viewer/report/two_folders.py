@@ -158,7 +158,7 @@ def comparison_page(data: Mapping[str, Any]) -> bytes:
     title = " and ".join(folder["title"] for folder in data["folders"])
     return self_contained_page(
         title=f"{title} - tournaments compared",
-        entry="report/two_folders.js",
+        entry="comparison/main.js",
         blocks={"comparison": data},
         styles=("report/report.css",),
     )

@@ -4,8 +4,8 @@ import { readBlock } from "../common/blocks.js";
 import { el, fill, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, fixed, intervalText, percent } from "../common/format.js";
 import { intervalRange } from "../common/svg.js";
-import { intervalMark, reportName, reportSection, shortNumber } from "./parts.js";
-import { sortableTable } from "./tables.js";
+import { intervalMark, reportName, reportSection, shortNumber } from "../report/parts.js";
+import { sortableTable } from "../report/tables.js";
 
 const MAX_TITLE = 80;
 const MAX_FACT = 200;
