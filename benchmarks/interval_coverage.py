@@ -21,7 +21,12 @@ from benchmarks.suites import Suite, by_name
 from flagfall.tournament.columns import Array
 from flagfall.tournament.stats.duels import ELO_SCALE, Duels
 from flagfall.tournament.stats.elo import rate_duels
-from flagfall.tournament.stats.intervals import Interval, bounded_mean, unbounded_mean
+from flagfall.tournament.stats.intervals import (
+    Interval,
+    bounded_mean,
+    independent_difference,
+    unbounded_mean,
+)
 
 DRAWS: Final = 20_000
 GOOD: Final = "0.93 to 0.97, or too few"
@@ -110,6 +115,9 @@ def scores(scale: int) -> Iterator[Row]:
         yield _row(f"score beyond {tasks} tasks, 3 repeats", _beyond(tasks), draws)
     for repeats in REPEATS:
         yield _row(f"difference of scores, 3 tasks, {repeats} repeats", _paired(3, repeats), draws)
+        yield _row(
+            f"difference of two tournaments, share solved, {repeats} repeats", _unpaired(repeats), draws
+        )
 
 
 def _fixed(share: float, repeats: int) -> Draw:
@@ -140,6 +148,17 @@ def _paired(tasks: int, repeats: int) -> Draw:
     return draw
 
 
+def _unpaired(repeats: int) -> Draw:
+    """Return draws of the share that an agent solves in two tournaments, which differ."""
+
+    def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:
+        shares = _shares(random, 2)
+        one, other = (bounded_mean([played]).interval() for played in _solved(random, shares, repeats))
+        return [(float(shares[0, 0] - shares[1, 0]), independent_difference(one, other))]
+
+    return draw
+
+
 _REWARDS: Final[dict[str, tuple[float, Callable[[np.random.Generator, int], Array]]]] = {
     "normal": (0.0, lambda random, count: random.normal(0, 1, count)),
     "exponential": (1.0, lambda random, count: random.exponential(1, count)),
@@ -154,11 +173,27 @@ def rewards(scale: int) -> Iterator[Row]:
     for kind, (mean, play) in _REWARDS.items():
         for repeats in (3, 4, 5, 10, 30):
             yield _row(f"rewards, {kind}, {repeats} repeats", _of_rewards(mean, play, repeats), draws)
+            draw = _of_reward_differences(mean, play, repeats)
+            yield _row(
+                f"difference of two tournaments, {kind} rewards, {repeats} repeats", draw, draws, AT_LEAST
+            )
     for repeats in (10, 30):
         mean, play = 0.7, lambda random, count: (random.random(count) < 0.7) * 1.0
         yield _row(
             f"rewards, 0 or 1, p = 0.7, {repeats} repeats", _of_rewards(mean, play, repeats), draws, AT_LEAST
         )
+
+
+def _of_reward_differences(
+    mean: float, play: Callable[[np.random.Generator, int], Array], repeats: int
+) -> Draw:
+    """Return draws of the difference of rewards in two tournaments; the second's are twice as large."""
+
+    def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:
+        one, other = (unbounded_mean([by * play(random, repeats)]).interval() for by in (1.0, 2.0))
+        return [(-mean, independent_difference(one, other))]
+
+    return draw
 
 
 def _of_rewards(mean: float, play: Callable[[np.random.Generator, int], Array], repeats: int) -> Draw:
@@ -228,6 +263,26 @@ def _of_differences(repeats: int) -> Draw:
     return draw
 
 
+def _of_changes(repeats: int) -> Draw:
+    """Return draws of the change of the Elo of each of eight agents between two tournaments."""
+    names = [str(number) for number in range(8)]
+
+    def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:
+        both = random.normal(0, 150 / ELO_SCALE, (2, len(names)))
+        fits = [rate_duels(names, _duels(random, strengths, repeats, "draws")) for strengths in both]
+        among = [name for name in names if not any(name in fit.unbounded for fit in fits)]
+        places = [int(name) for name in among]
+        true = (both - both[:, places].mean(axis=1, keepdims=True)) * ELO_SCALE
+        found = [[fit.difference(name, *among) for fit in fits] for name in names]
+        return [
+            (true[0, place] - true[1, place], independent_difference(one.interval(), other.interval()))
+            for place, (one, other) in enumerate(found)
+            if one is not None and other is not None
+        ]
+
+    return draw
+
+
 _FIELDS: Final = (
     ("8 agents, two games", 8, "two games", 150.0),
     ("8 agents, draws", 8, "draws", 150.0),
@@ -250,6 +305,7 @@ def elo(scale: int) -> Iterator[Row]:
         yield _row(f"Elo, a gap of {gap}, 30 repeats", _of_a_gap(gap, 30), draws, AT_LEAST)
     for repeats in REPEATS:
         yield _row(f"difference of Elo, {repeats} repeats", _of_differences(repeats), draws)
+        yield _row(f"difference of two tournaments, Elo, {repeats} repeats", _of_changes(repeats), draws)
 
 
 SUITE: Final = Suite("statistics: coverage of 95 % intervals", by_name(scores, rewards, elo))

@@ -1,8 +1,12 @@
-"""Texts: options in a text that names something, and untrusted text made safe to print."""
+"""Texts: names with options, short names, and untrusted text made safe to print."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from os.path import commonprefix
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -77,3 +81,47 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+# Names of tasks: `FAMILY:NAME`, with options behind it, `?option=value&option=value` or `:option=value`.
+
+_FAMILY: Final = re.compile(r"[^\s:?#=]*:(?=[^\s:])")
+_OPTION: Final = re.compile(r"[?&:]([^\s?&:=#]+=[^\s?&:]*)")
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return names of tasks, each as short as all of them stay different: `windfall#0` for `vgdl:windfall#0`.
+
+    Families, options and first words go that tell no two of the names apart.
+
+    Returns:
+        By name; no two are equal.
+    """
+    different = list(dict.fromkeys(names))
+    parts = {name: _parts_of(name) for name in different}
+    shared: dict[str, set[str]] = {}
+    for _, bare, options in parts.values():
+        shared[bare] = shared.get(bare, set(options)).intersection(options)
+    left = different
+    short = {name: name for name in different}
+    for with_family in (False, True):
+        found = {}
+        for name in left:
+            family, bare, options = parts[name]
+            own = "&".join(option for option in options if option not in shared[bare])
+            found[name] = f"{family if with_family else ''}{bare}{'?' if own else ''}{own}"
+        uses = Counter(found.values())
+        short |= {name: text for name, text in found.items() if uses[text] == 1}
+        left = [name for name in left if uses[found[name]] > 1]
+    same = commonprefix([*short.values()]) if len(short) > 1 else ""  # noqa: RUF071 - of characters
+    first = re.sub(r"[^ ./]*$", "", same)
+    if all(text[len(first) : len(first) + 1].isalpha() for text in short.values()):
+        short = {name: text[len(first) :] for name, text in short.items()}
+    return short if len(set(short.values())) == len(short) else dict(zip(different, different, strict=True))
+
+
+def _parts_of(name: str) -> tuple[str, str, list[str]]:
+    """Return the family with its colon, the name without options, and the options of the name of a task."""
+    bare = _OPTION.sub("", name)
+    family = match[0] if (match := _FAMILY.match(bare)) else ""
+    return family, bare[len(family) :], _OPTION.findall(name)

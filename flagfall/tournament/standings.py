@@ -44,6 +44,7 @@ class Standings:
         over: no match is left to play.
         disqualified: for what agents were disqualified, and how often.
         drawn: key of the column whose intervals pages draw; no part of `as_data`.
+        table: what the rows come from; no part of `as_data`.
     """
 
     rows: tuple[AgentRow, ...]
@@ -55,10 +56,11 @@ class Standings:
     disqualified: tuple[Disqualified, ...]
     notes: tuple[str, ...]
     drawn: str
+    table: AgentTable = attrs.field(eq=False, repr=False)
 
     def as_data(self) -> dict[str, Any]:
         """Return the standings as plain data for JSON."""
-        data = attrs.asdict(self, filter=lambda field, _: field.name != "drawn")
+        data = attrs.asdict(self, filter=lambda field, _: field.name not in {"drawn", "table"})
         data |= {name: [row.as_data() for row in getattr(self, name)] for name in ("rows", "timeless")}
         if self.sprt is not None:
             data["sprt"]["decision"] = self.sprt.decision
@@ -111,6 +113,7 @@ class StoredResults:
             disqualified=self.disqualified,
             notes=(*table.remarks, *self.remarks, *why),
             drawn=drawn_column(plan.scoring, rows).key,
+            table=table,
         )
 
 

@@ -119,8 +119,8 @@ def test_two_agents_are_compared(program: Call, folder: Path, call: Call) -> Non
         "all tasks",
         f"Duels: {duels['won']} won, {duels['drawn']} drawn, {duels['lost']} lost",
         f"3/2: {duels['pairs'][3]}, 2: {duels['pairs'][4]}",
-        "Elo difference: ",
-        "Normalized Elo: ",
+        f"Elo difference: {duels['elo']['value']:.0f} [",
+        "] (95 % interval)\nNormalized Elo: ",
         "Likelihood of superiority: ",
     ):
         assert text in shown.out

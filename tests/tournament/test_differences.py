@@ -9,18 +9,21 @@ import numpy as np
 import pytest
 
 from flagfall.tournament.columns import columns_of
+from flagfall.tournament.formats.adaptive import Adaptive
 from flagfall.tournament.formats.fixed_rounds import Benchmark, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.standings import compute_standings
 from flagfall.tournament.stats.differences import Comparisons
 from flagfall.tournament.stats.intervals import Interval
-from tests.tournament.fields import make_plan, names, record, task
+from flagfall.tournament.tables import AgentTable
+from tests.tournament.fields import by_chance, make_plan, names, record, task
 from tests.tournament.random_results import PLANS, results_of
 from tests.tournament.test_sprt import FISHTEST
 
 
 def compare(plan, records, one="a0", other="a1"):
-    return Comparisons(plan, columns_of(plan, schedule(plan).played(records))).compare(one, other)
+    table = AgentTable(plan, columns_of(plan, schedule(plan).played(records)))
+    return Comparisons(plan, table.results, table.duels, table.elo).compare(one, other)
 
 
 def played(plan, play):
@@ -34,6 +37,22 @@ def mirrored(estimate):
         None if end is None else pytest.approx(-end, abs=1e-6) for end in (estimate.high, estimate.low)
     )
     return (pytest.approx(-estimate.value, abs=1e-6), low, high, estimate.lack)
+
+
+def test_the_difference_of_elo_has_the_level_of_the_format():
+    fixed = make_plan(4, RoundRobin(), repeats=30)
+    records = played(fixed, by_chance(1))
+    usual = compare(fixed, records).duels
+    adaptive = attrs.evolve(fixed, format=Adaptive(goal="order"))
+    table = AgentTable(fixed, columns_of(fixed, schedule(fixed).played(records)))
+    ratings = AgentTable(adaptive, table.results).elo
+    wider = Comparisons(adaptive, table.results, table.duels, ratings).compare("a0", "a1").duels
+    assert usual is not None
+    assert wider is not None
+    assert (usual.elo_level, wider.elo_level) == (0.95, 0.99)
+    assert wider.elo.value == usual.elo.value
+    assert wider.elo.low < usual.elo.low < usual.elo.high < wider.elo.high
+    assert (wider.los, wider.normalized) == (usual.los, usual.normalized)
 
 
 def pairs_of_fishtest():

@@ -4,7 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from flagfall.tournament.stats.intervals import Interval, bounded_mean, unbounded_mean
+from flagfall.tournament.stats.intervals import (
+    Interval,
+    bounded_mean,
+    independent_difference,
+    unbounded_mean,
+)
 from tests.tournament.plain_standings import ends
 
 
@@ -90,3 +95,28 @@ def test_intervals_as_text():
     assert Interval(-600, None, -565).text(".0f") == "<= -565"
     assert Interval(5, lack="too few").text("z.0f") == "5 (too few)"
     assert Interval(5).text(".0f") == "not bounded"
+
+
+def test_errors_of_independent_estimates_are_added_as_legs_of_a_right_triangle():
+    one, other = Interval(10.0, 7.0, 12.0), Interval(4.0, 1.0, 8.0)
+    assert independent_difference(one, other) == Interval(6.0, 6.0 - 5.0, 6.0 + 13**0.5)
+    swapped = independent_difference(other, one)
+    assert (swapped.value, swapped.low, swapped.high) == (-6.0, -6.0 - 13**0.5, -1.0)
+
+
+def test_the_difference_of_two_shares_is_near_that_of_newcombe():
+    """His method 10 on 56 of 70 against 48 of 80, with Jeffreys' intervals in place of Wilson's."""
+    shares = [np.array([1.0] * solved + [0.0] * (count - solved)) for solved, count in ((56, 70), (48, 80))]
+    found = independent_difference(*(bounded_mean([values]).interval() for values in shares))
+    assert found.value == pytest.approx(0.2)
+    assert ends(found) == pytest.approx((0.0524, 0.3339), abs=0.003)
+
+
+def test_a_difference_is_as_unknown_as_its_parts():
+    known, open_above = Interval(1.0, 0.0, 2.0), Interval(5.0, 3.0, None)
+    assert independent_difference(open_above, known) == Interval(4.0, 4.0 - 5**0.5, None)
+    assert independent_difference(known, open_above) == Interval(-4.0, None, -4.0 + 5**0.5)
+    assert independent_difference(open_above, open_above) == Interval(0.0)
+    for unknown in (Interval(1.0, lack="too few"), Interval(1.0, lack="all equal")):
+        assert independent_difference(known, unknown) == Interval(0.0, lack=unknown.lack)
+        assert independent_difference(unknown, known).lack == unknown.lack

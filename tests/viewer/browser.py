@@ -103,7 +103,9 @@ def in_schemes(page: Page, schemes: Sequence[Scheme] = SCHEMES) -> Iterator[Sche
 
 
 def check_accessibility(page: Page) -> None:
-    """Fail if axe-core finds something serious in the page."""
+    """Fail if axe-core finds something serious in the page, or it shows backticks, which are read out."""
+    shown = page.inner_text("body")
+    assert "`" not in shown, shown[max(0, shown.index("`") - 200) :][:400]
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     violations = axe.run(page).response["violations"]
     found = [

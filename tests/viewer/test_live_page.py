@@ -362,7 +362,11 @@ def test_names_and_reasons_of_others_are_text(open_page: OpenPage, tmp_path: Pat
     store = Store(folder, "make")
     store.begin(small_plan(10))
     seat = SeatRecord(agent=HOSTILE, score=1.0, fell=HOSTILE)
-    store.put(MatchRecord(id=HOSTILE, seats=(seat,), why=HOSTILE + "x" * 10_000_000, status="void"))
+    store.put(
+        MatchRecord(
+            id=HOSTILE, seats=(seat,), why="`act` took 9 s: " + HOSTILE + "x" * 10_000_000, status="void"
+        )
+    )
     store.close()
     with shown(folder) as (url, _):
         page = open_page(url, width=390)

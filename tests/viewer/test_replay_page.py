@@ -447,12 +447,12 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         TurnPlayed(
             at_ns=5, turn=1, observation=1, reward=1e300, action=0, verdict="illegal", refused=HOSTILE, seat=0
         ),
-        SeatDisqualified(at_ns=6, seat=0, reason=HOSTILE, detail=f"{HOSTILE}\n{LONG}"),
+        SeatDisqualified(at_ns=6, seat=0, reason=HOSTILE, detail=f"`start` took 2 s\n{HOSTILE}\n{LONG}"),
         MatchEnded(
             at_ns=7,
             reason="void",
             turns=2,
-            detail=HOSTILE,
+            detail=f"{HOSTILE}: `flagfall verify` says why",
             printed=(Printed(1, 2**62, HOSTILE), *[Printed(1, 1, LONG, 2**62)] * 2),
         ),
     ]
@@ -473,6 +473,7 @@ def test_a_hostile_journal_shows_as_text(hostile_page: Path, open_page: OpenPage
     assert shown(page, "observation", 1).startswith("<b>long</b><b>long</b>")
     assert re.search(r"11,000,000 bytes|more characters", shown(page, "observation", 1))
     assert page.locator(".prints").inner_text().count(SHOWN) == 3  # reason, detail, print
+    assert page.locator("code", has_text="flagfall verify").count() == 2  # notice, event
     assert SHOWN in page.locator(".settings").inner_text()
     page.keyboard.press("i")
     wait_for_turn(page, 1)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import builtins
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flagfall.tournament.formats.fixed_rounds import RoundRobin
 from flagfall.tournament.plan.parser import PLANS, load_plan
 from tests.command_line import Ended, call_main
+from tests.tournament.fields import make_plan
 from tests.tournament.random_results import PLANS as MADE
 from tests.tournament.random_results import results_of
 from tests.viewer.journals import bytes_match, write
-from tests.viewer.tournaments import LEARNING, play, store
+from tests.viewer.tournaments import LEARNING, play, renamed, store
 
 Call = Callable[..., Ended]
 
@@ -51,6 +54,11 @@ def test_the_report_is_written_into_the_folder_or_to_a_file(call: Call) -> None:
         ("report cup --embed 1000", "--embed 1000: write a whole number from 0 to 50"),
         ("report cup -o nowhere/report.html", "nowhere/report.html cannot be written: No such file"),
         ("report cup -o cup", "cup is a folder; name a file in it"),
+        ("report cup nowhere -o a.html", "nowhere does not exist"),
+        ("report cup cup/../cup -o a.html", "are the same folder: name two"),
+        ("report cup .", "a comparison belongs to no folder: name its file with --output"),
+        ("report cup . -o a.html --embed 1", "--embed and --png are for the report of one folder"),
+        ("report cup . -o a.html", ". holds no tournament: there is no tournament.db in it"),
     ],
 )
 @pytest.mark.usefixtures("cup")
@@ -70,6 +78,25 @@ def test_results_are_never_replaced_by_a_page(call: Call, cup: Path, words: str)
     ended = call(words.format(journal))
     assert (ended.code, database.read_bytes()) == (2, before)
     assert "is a journal or a database, which would be lost" in ended.err
+
+
+def test_a_comparison_of_two_folders_is_a_page_or_its_data(call: Call, cup: Path) -> None:
+    plan = make_plan(3, RoundRobin(), repeats=4, seed=2)
+    store(Path("later"), plan, results_of(plan, 2, 1.0).values())
+    before = {path: path.read_bytes() for folder in (cup, Path("later")) for path in folder.iterdir()}
+    ended = call("report cup later -o both.html")
+    assert (ended.code, ended.out, ended.err) == (0, "comparison: both.html\n", "")
+    assert Path("both.html").read_text().count("<script") == 2
+    assert call("report cup later -o both.json").code == 0
+    data = json.loads(Path("both.json").read_text())
+    assert {row["agent"] for row in data["agents"]} == {"a0", "a1", "a2"}
+    assert (set(data["only"][0]), data["only"][1]) == ({"a3", "a4"}, [])
+    assert {path: path.read_bytes() for path in before} == before
+    strangers = renamed(plan, {f"a{number}": f"b{number}" for number in range(3)})
+    store(Path("strangers"), strangers, [])
+    ended = call("report cup strangers -o c.html")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "cup and strangers have no agent in common" in ended.err
 
 
 def test_a_damaged_database_is_one_line(call: Call, cup: Path) -> None:

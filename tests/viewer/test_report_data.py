@@ -29,6 +29,7 @@ from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import compute_standings
 from flagfall.tournament.stats.differences import Comparisons
+from flagfall.tournament.tables import AgentTable
 from flagfall.viewer.report import comparisons
 from flagfall.viewer.report import data as matches
 from flagfall.viewer.report import source as journals
@@ -46,6 +47,11 @@ def data_of(folder: Path, **options: Any) -> dict[str, Any]:
     with open_source(folder) as source:
         data = report_data(source, **options)
     return msgspec.json.decode(msgspec.json.encode(data), type=dict[str, Any])
+
+
+def comparisons_of(plan: TournamentPlan, records: dict[str, MatchRecord]) -> Comparisons:
+    table = AgentTable(plan, columns_of(plan, schedule(plan).played(records)))
+    return Comparisons(plan, table.results, table.duels, table.elo)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +100,7 @@ def test_differences_of_the_best_agents_are_those_of_the_results(tmp_path: Path)
     records = results_of(plan, 3, 1.0)
     data = data_of(store(tmp_path, plan, records.values()))
     assert [(row["one"], row["other"]) for row in data["differences"]] == list(combinations(range(4), 2))
-    pairs = Comparisons(plan, columns_of(plan, schedule(plan).played(records)))
+    pairs = comparisons_of(plan, records)
     for row in data["differences"]:
         found = pairs.compare(data["agents"][row["one"]], data["agents"][row["other"]])
         assert found.duels is not None
@@ -104,7 +110,7 @@ def test_differences_of_the_best_agents_are_those_of_the_results(tmp_path: Path)
     plan = PLANS["round-robin"]
     records = results_of(plan, 3, 1.0)
     data = data_of(store(tmp_path / "scores", plan, records.values()))
-    pairs = Comparisons(plan, columns_of(plan, schedule(plan).played(records)))
+    pairs = comparisons_of(plan, records)
     for row in data["differences"]:
         whole = pairs.compare(data["agents"][row["one"]], data["agents"][row["other"]]).whole
         assert whole.score is not None

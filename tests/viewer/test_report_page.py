@@ -66,7 +66,11 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = folder / "report.html"
     with open_source(folder) as source:
         data = report_data(source, target=folder)
-        path.write_bytes(report_page({**data, "notes": [f"{HOSTILE}: an agent is undefeated"]}))
+        path.write_bytes(
+            report_page(
+                {**data, "notes": [f"`flagfall results` says more of {HOSTILE}: an agent is undefeated"]}
+            )
+        )
     return path
 
 
@@ -90,8 +94,6 @@ COLUMNS: Mapping[str, Callable[[Any], Any]] = {
     "Score": lambda row: row["score"]["value"],
     "Matches": lambda row: row["matches"],
     "Won": lambda row: row["wins"],
-    "Median": lambda row: row["think_p50_ns"],
-    "99 %": lambda row: row["think_p99_ns"],
 }
 
 
@@ -115,9 +117,23 @@ def test_standings_are_those_of_the_command_results(
         "1",
         first["agent"],
     ]
-    cell = page.locator("#cross td[data-games]").first
-    assert int(cell.get_attribute("data-games") or 0) == first["wins"] + first["draws"] + first["losses"]
-    assert float(cell.get_attribute("data-points") or 0) == first["wins"] + first["draws"] / 2
+
+
+def test_the_cross_table_and_think_times_are_those_of_the_command_results(
+    tmp_path: Path, page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = PLANS["round-robin"]
+    folder = store(tmp_path, plan, results_of(plan, 3, 1.0).values())
+    results = json.loads(call_main(capsys, "results", str(folder), "--format", "json").out)
+    page.goto(write_page(folder).as_uri())
+    for label, key in (("Median", "think_p50_ns"), ("99 %", "think_p99_ns")):
+        assert values(page, "standings", label) == [str(row[key]) for row in results["rows"]]
+    for place, row in enumerate(results["rows"]):
+        cells = page.locator("#cross tbody tr").nth(place).locator("td[data-games]").all()
+        games = sum(int(cell.get_attribute("data-games") or 0) for cell in cells)
+        points = sum(float(cell.get_attribute("data-points") or 0) for cell in cells)
+        assert games == row["wins"] + row["draws"] + row["losses"]
+        assert points == row["wins"] + row["draws"] / 2
 
 
 def test_the_opponents_of_an_agent_have_differences_from_both_sides(tmp_path: Path, page: Page) -> None:
@@ -170,8 +186,8 @@ def test_curves_show_and_hide_agents_together(learning: Path, page: Page) -> Non
     assert rows.count() == 2
 
 
-def test_the_distribution_of_think_times_stands_beside_its_limits(learning: Path, page: Page) -> None:
-    page.goto(learning.as_uri())
+def test_the_distribution_of_think_times_stands_beside_its_limits(tmp_path: Path, page: Page) -> None:
+    page.goto(write_page(play(LEARNING.replace('"virtual"', '"wall"'), tmp_path)).as_uri())
     page.wait_for_selector("#times .hill", state="attached")
     assert page.locator("#times .hill").count() == 2
     assert page.inner_text("#times .limit-keys").split("\n") == ["soft limit 1 s", "hard limit 5 s"]
@@ -198,6 +214,7 @@ def test_hostile_names_are_text(full: Path, page: Page) -> None:
     assert page.locator("script").count() == 2, "the data and the page's own"
     assert "\u202e" not in page.evaluate("document.body.innerText")
     assert "\\u202egnp" in page.inner_text("#standings .note")
+    assert page.inner_text("#standings .note code") == "flagfall results"
     for part in ("#standings", "#matches", "#faults"):
         assert page.locator(f"{part} bdi .escape").count() > 0
 

@@ -14,6 +14,7 @@ MAX_EMBEDDED = 50
 
 def report(
     folder: Path,
+    other: Path | None = None,
     /,
     *,
     output: Output = None,
@@ -27,18 +28,31 @@ def report(
     times against the limits, and faults of agents with the end of their standard error. The tournament may be
     running or interrupted; nothing in its folder is changed but the report itself.
 
+    Two folders, such as last month's and this one's, are compared instead: Elo, scores on each task and think
+    times of the agents that both have, the differences with intervals, and how the plans differ.
+
     Args:
         folder: The folder of a tournament.
-        output: The file; by default `report.html` in the folder.
+        other: A second one, to compare: its figures less those of the first.
+        output: The file; by default `report.html` in the folder. A comparison needs one; ending in `.json`,
+            it gets the data of the page.
         embed: Number of matches whose replays are put into the file, chosen by interest.
         png: Also write the plots to this folder, for papers (needs the extra `plots`).
         plots_format: Format of the plots: a picture, or drawings that can be scaled.
     """
     if not 0 <= embed <= MAX_EMBEDDED:
         raise UsageError(f"--embed {embed}: write a whole number from 0 to {MAX_EMBEDDED}")
-    if not folder.is_dir():
-        what = "is a file; name the folder of a tournament" if folder.exists() else "does not exist"
-        raise UsageError(f"{folder} {what}")
+    for one in (folder, other):
+        if one is not None and not one.is_dir():
+            what = "is a file; name the folder of a tournament" if one.exists() else "does not exist"
+            raise UsageError(f"{one} {what}")
+    if other is not None:
+        if embed or png is not None:
+            raise UsageError(
+                "--embed and --png are for the report of one folder: leave them out, or name one"
+            )
+        _compare(folder, other, output)
+        return
     if png is not None:
         from flagfall.viewer.report.plots import check_plots
 
@@ -53,3 +67,14 @@ def report(
     print(f"report: {target}")
     if plots:
         print(f"plots:  {', '.join(str(path) for path in plots)}")
+
+
+def _compare(first: Path, second: Path, output: Path | None) -> None:
+    if output is None:
+        raise UsageError("a comparison belongs to no folder: name its file with --output")
+    if first.samefile(second):
+        raise UsageError(f"{first} and {second} are the same folder: name two")
+    from flagfall.cli.tournaments.results import write_comparison
+
+    write_comparison(first, second, output)
+    print(f"comparison: {output}")

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+import msgspec
 
 from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import (
@@ -36,9 +37,10 @@ from flagfall.tournament.standings import (
 )
 from flagfall.tournament.stats.differences import Comparisons
 from flagfall.tournament.store import Store
-from flagfall.tournament.tables import COLUMNS, shown_columns
+from flagfall.tournament.tables import COLUMNS, AgentTable, shown_columns
 from flagfall.viewer.report.data import choose, embed_replays, report_data, report_page
 from flagfall.viewer.report.source import open_source
+from flagfall.viewer.report.two_folders import comparison_data, comparison_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -227,7 +229,8 @@ def show_comparison(folder: Path, agents: tuple[str, str], *, json: bool, wide: 
                 )
         if one == other:
             raise UsageError(f"--compare: {one!r} is named twice: name two agents")
-        found = Comparisons(plan, stored_results(store, plan).columns).compare(one, other)
+        table = AgentTable(plan, stored_results(store, plan).columns)
+        found = Comparisons(plan, table.results, table.duels, table.elo).compare(one, other)
     if json:
         print_json(attrs.asdict(found))
     else:
@@ -249,9 +252,9 @@ def _print_comparison(found: Comparison, *, wide: bool) -> None:
     if any(duels.pairs):
         counts = zip(("0", "1/2", "1", "3/2", "2"), map(number, duels.pairs), strict=True)
         print(f"Pairs of games by points: {', '.join(f'{points}: {count}' for points, count in counts)}")
-    for title, interval in (("Elo difference", duels.elo), ("Normalized Elo", duels.normalized)):
-        if interval is not None:
-            print(f"{title}: {interval.text('z.0f')}")
+    print(f"Elo difference: {duels.elo.text('z.0f')} ({100 * duels.elo_level:.0f} % interval)")
+    if duels.normalized is not None:
+        print(f"Normalized Elo: {duels.normalized.text('z.0f')} (95 % interval)")
     if duels.los is not None:
         print(f"Likelihood of superiority: {_percent(duels.los)}")
 
@@ -379,3 +382,16 @@ def write_report(
     from flagfall.viewer.report.plots import write_plots
 
     return write_plots(data, plots, form)
+
+
+def write_comparison(first: Path, second: Path, output: Path) -> None:
+    """Write how two tournaments differ: a page, or its data as JSON by the ending of the file."""
+    with open_source(first) as one, open_source(second) as other:
+        data = comparison_data(one, other)
+    text = (
+        msgspec.json.format(msgspec.json.encode(data)) if output.suffix == ".json" else comparison_page(data)
+    )
+    with replacing(output) as writing:
+        writing.write(text.decode())
+    for folder in (first, second):
+        add_made(folder, output)

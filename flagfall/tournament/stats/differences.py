@@ -29,10 +29,9 @@ from flagfall.tournament.stats.duels import (
     NORMALIZED_SCALE,
     PAIR,
     Duels,
-    duels_of,
     mean_by_meeting,
 )
-from flagfall.tournament.stats.elo import Ratings, rate_duels
+from flagfall.tournament.stats.elo import Ratings
 from flagfall.tournament.stats.intervals import Interval, bounded_mean, unbounded_mean
 
 
@@ -59,6 +58,7 @@ class DuelDifference:
     Attributes:
         pairs: number of meetings with a game on each seat, by their points: 0, 1/2, 1, 3/2, 2.
         elo: difference of their Elo, from the duels of all agents.
+        elo_level: confidence level of its interval; all others have 95 %.
         normalized: normalized Elo; `None` if all meetings had the same result.
         los: likelihood of superiority: probability that the first one scores more than half.
     """
@@ -68,6 +68,7 @@ class DuelDifference:
     lost: int
     pairs: tuple[int, ...]
     elo: Interval
+    elo_level: float
     normalized: Interval | None
     los: float | None
 
@@ -89,21 +90,19 @@ class Comparison:
 
 
 class Comparisons:
-    """Comparisons of the agents of a tournament. What they share is computed once."""
+    """Comparisons of the agents of a tournament. What they share is computed once.
 
-    def __init__(self, plan: TournamentPlan, results: ResultColumns) -> None:
+    Args:
+        duels: all duels of the results.
+        ratings: Elo of all agents, from these duels.
+    """
+
+    def __init__(self, plan: TournamentPlan, results: ResultColumns, duels: Duels, ratings: Ratings) -> None:
         self._plan = plan
         self._results = results
+        self._duels = duels
+        self._ratings = ratings
         self._place = {name: place for place, name in enumerate(results.agents)}
-
-    @cached_property
-    def duels(self) -> Duels:
-        """All duels."""
-        return duels_of(self._results)
-
-    @cached_property
-    def _ratings(self) -> Ratings:
-        return rate_duels(self._results.agents, self.duels)
 
     @cached_property
     def _scores(self) -> tuple[dict[int, tuple[Array, Array]], Array]:
@@ -145,7 +144,7 @@ class Comparisons:
         return Difference(meetings=meetings, score=mean.interval(), better=mean.probability_above(0.0))
 
     def _duel_difference(self, one: str, other: str) -> DuelDifference | None:
-        mine, theirs, duels = self._place[one], self._place[other], self.duels
+        mine, theirs, duels = self._place[one], self._place[other], self._duels
         rows = np.flatnonzero(
             ((duels.first == mine) & (duels.second == theirs))
             | ((duels.first == theirs) & (duels.second == mine))
@@ -166,7 +165,8 @@ class Comparisons:
             drawn=drawn,
             lost=lost,
             pairs=tuple(np.bincount((2 * points[games == PAIR]).astype(np.int64), minlength=5).tolist()),
-            elo=elo.interval(),
+            elo=elo.interval(self._ratings.level),
+            elo_level=self._ratings.level,
             normalized=_normalized(mean.interval(), deviation) if deviation else None,
             los=mean.probability_above(0.5),
         )

@@ -75,18 +75,19 @@ class Ratings:
 
     Attributes:
         groups: sets of agents that can be compared, the largest first.
+        level: of the intervals of `elo`.
     """
 
     groups: tuple[tuple[str, ...], ...]
     _fits: Sequence[_GroupFit]
     _anchor: str | None
-    _level: float
+    level: float
 
     @cached_property
     def elo(self) -> Mapping[str, Interval]:
         """Elo by agent; agents without a duel have none."""
         return {
-            name: fit.estimate(place, base).interval(self._level) for name, place, fit, base in self._agents()
+            name: fit.estimate(place, base).interval(self.level) for name, place, fit, base in self._agents()
         }
 
     @cached_property
@@ -96,11 +97,11 @@ class Ratings:
             name for name, place, fit, base in self._agents() if not all(fit.bounds(place, base))
         )
 
-    def difference(self, one: str, other: str) -> Estimate | None:
-        """Return the Elo of one agent less that of another; `None` if they cannot be compared."""
+    def difference(self, one: str, *others: str) -> Estimate | None:
+        """Return the Elo of one agent less the mean of others; `None` if they cannot be compared."""
         for members, fit in zip(self.groups, self._fits, strict=True):
-            if {one, other} <= set(members):
-                return fit.estimate(members.index(one), [members.index(other)])
+            if {one, *others} <= set(members):
+                return fit.estimate(members.index(one), [members.index(other) for other in others])
         return None
 
     def _agents(self) -> Iterator[tuple[str, int, _GroupFit, Sequence[int]]]:

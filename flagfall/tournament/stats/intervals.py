@@ -17,7 +17,7 @@ by its own values. `python -m benchmarks statistics` measures how often the inte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import cbrt, inf, isinf, sqrt
+from math import cbrt, hypot, inf, isinf, sqrt
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -121,6 +121,26 @@ class Estimate:
     def probability_above(self, number: float) -> float | None:
         """Return the confidence that the true value is above a number; `None` where there is no interval."""
         return None if self.below is None else 1.0 - self.below(number)
+
+
+def independent_difference(one: Interval, other: Interval) -> Interval:
+    """Return an estimate less another one from other results, with an interval of the level of theirs.
+
+    The square of the distance of an end from the difference is the sum of those of the two ends that make it
+    from their estimates, as squares of errors of independent estimates add up (R. G. Newcombe, "Interval
+    estimation for the difference between independent proportions", 1998; G. Y. Zou and A. Donner,
+    "Construction of confidence limits about effect measures: a general approach", 2008).
+    """
+    value = one.value - other.value
+    if lack := one.lack or other.lack:
+        return Interval(value, lack=lack)
+    low, high = (
+        None
+        if mine is None or theirs is None
+        else value + sign * hypot(mine - one.value, theirs - other.value)
+        for sign, mine, theirs in ((-1, one.low, other.high), (1, one.high, other.low))
+    )
+    return Interval(value, low, high)
 
 
 def bounded_mean(groups: Sequence[Array], low: float = 0.0, high: float = 1.0) -> Estimate:

@@ -17,7 +17,7 @@ import attrs
 import msgspec
 
 from flagfall.errors import UsageError
-from flagfall.texts import one_line
+from flagfall.texts import one_line, short_names
 from flagfall.tournament.database import DamagedStore
 from flagfall.tournament.excerpts import count_matches
 from flagfall.tournament.folder import DATABASE, RUNNING, is_held
@@ -85,6 +85,7 @@ class FolderReader:
         self._total: int | None = None
         self._counts: _Counts | None = None
         self._tasks: dict[str, str] = {}
+        self._short: dict[str, str] = {}
         self._clocks = ClockReader(folder / RUNNING)
         self._rates: deque[tuple[float, int]] = deque()
         self._over = False
@@ -137,6 +138,7 @@ class FolderReader:
     def _forget_plan(self) -> None:
         self._stored = self._plan = self._counts = self._total = None
         self._tasks.clear()
+        self._short = {}
         self._rates.clear()
         self._over = False
 
@@ -151,6 +153,7 @@ class FolderReader:
             return
         with suppress(UsageError):  # the standings say why
             self._plan = plan_of_facts(stored.name, stored.seed, stored.facts)
+            self._short = _short_tasks(self._plan)
             self._total = schedule(self._plan).total
             if most_matches(self._plan) <= MAX_KNOWN_TASKS and self._total is not None:
                 self._tasks = {spec.id: spec.task for spec in schedule(self._plan).walk({})}
@@ -182,7 +185,11 @@ class FolderReader:
         return _Counts(counts.largest, counts.played, counts.void)
 
     def _items(self, records: Sequence[tuple[int, Any]]) -> list[NewsItem]:
-        return [news_item(number, record, self._tasks.get(record.id)) for number, record in records]
+        items = []
+        for number, record in records:
+            task = self._tasks.get(record.id)
+            items.append(news_item(number, record, task, task and self._short.get(task, task)))
+        return items
 
     def _view(self) -> RunView:
         assert self._store is not None
@@ -239,7 +246,8 @@ class FolderReader:
         for state in states[:MAX_RUNNING]:
             self._tasks[state.match] = state.task
             agents = [cut(name) for name in state.agents]
-            running = RunningView(cut(state.match), cut(state.task), agents, state.attempt, state.seconds)
+            task, short = cut(state.task), cut(self._short.get(state.task, state.task))
+            running = RunningView(cut(state.match), task, short, agents, state.attempt, state.seconds)
             name = f"{state.match}-{state.attempt}"
             shown.append((running, name))
             if "/" not in name:
@@ -273,13 +281,18 @@ class FolderReader:
                 stored = store.plan()
                 if stored is None:
                     return {"why": "no match has ended yet"}
-                stands = stored_standings(store, plan_of_facts(stored.name, stored.seed, stored.facts))
+                plan = plan_of_facts(stored.name, stored.seed, stored.facts)
+                stands = stored_standings(store, plan)
                 self._over = stands.over
-                return standings_view(stands, count_matches(store).played)
+                return standings_view(stands, count_matches(store).played, _short_tasks(plan))
         except (UsageError, OSError) as error:
             return {"why": _line(str(error))}
         except Exception as error:  # noqa: BLE001 - as above
             return {"why": _line(f"the standings cannot be computed: {error!r}")}
+
+
+def _short_tasks(plan: TournamentPlan) -> dict[str, str]:
+    return short_names(task.name for task in plan.tasks)
 
 
 def _line(text: str) -> str:

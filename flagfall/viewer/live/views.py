@@ -63,11 +63,13 @@ class SeatClock(msgspec.Struct):
 class RunningView(msgspec.Struct):
     """A match that is being played; `seconds` since it began, `turn_seconds` since its last recorded turn.
 
-    `journal`: it has a journal, so that its replay can be opened.
+    `journal`: it has a journal, so that its replay can be opened. `short` is the short name of its task, here
+    and below.
     """
 
     match: str
     task: str
+    short: str
     agents: list[str]
     attempt: int
     seconds: float
@@ -118,6 +120,7 @@ class NewsItem(msgspec.Struct):
     stalls: int
     journal: bool
     task: str | None = None
+    short: str | None = None
 
 
 def cut(text: str, most: int = MAX_NAME_CHARS) -> str:
@@ -126,7 +129,7 @@ def cut(text: str, most: int = MAX_NAME_CHARS) -> str:
     return short.encode("utf-8", "backslashreplace").decode()
 
 
-def news_item(number: int, record: MatchRecord, task: str | None) -> NewsItem:
+def news_item(number: int, record: MatchRecord, task: str | None, short: str | None) -> NewsItem:
     """Return a record, void or not, as it is shown."""
     return NewsItem(
         number=number,
@@ -144,28 +147,31 @@ def news_item(number: int, record: MatchRecord, task: str | None) -> NewsItem:
         stalls=record.stalls,
         journal=record.journal is not None,
         task=None if task is None else cut(task),
+        short=None if short is None else cut(short),
     )
 
 
-def standings_view(stands: Standings, matches: int) -> dict[str, Any]:
-    """Return the standings of some matches as they are shown."""
+def standings_view(stands: Standings, matches: int, short: Mapping[str, str]) -> dict[str, Any]:
+    """Return the standings of some matches as they are shown, with the short names of tasks."""
     rows = stands.rows[:MAX_AGENTS]
     return {
         "matches": matches,
         "over": stands.over,
         "columns": [column.as_data() for column in shown_columns("pages", stands.drawn)],
         "drawn": stands.drawn,
+        "elo_level": stands.table.elo.level,
         "rows": [row.as_data() | {"agent": cut(row.agent)} for row in rows],
         "left_out": len(stands.rows) - len(rows),
-        "tasks": [_task_row(row) for row in stands.tasks[:MAX_TASK_ROWS]],
+        "tasks": [_task_row(row, short[row.task]) for row in stands.tasks[:MAX_TASK_ROWS]],
         "tasks_left_out": max(0, len(stands.tasks) - MAX_TASK_ROWS),
         "notes": [cut(note, MAX_LINE_CHARS) for note in stands.notes[:MAX_NOTES]],
     }
 
 
-def _task_row(row: TaskRow) -> dict[str, Any]:
+def _task_row(row: TaskRow, short: str) -> dict[str, Any]:
     return {
         "task": cut(row.task),
+        "short": cut(short),
         "agent": cut(row.agent),
         "matches": row.matches,
         "score": attrs.asdict(row.score),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from flagfall.tasks.catalog import family_of
-from flagfall.texts import one_line
+from flagfall.texts import one_line, short_names
 from flagfall.viewer.replay.tally import CHUNK_ROWS, COUNTED_EVENTS, MAX_SHARE, ChunkEntry, TaskEntry
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
@@ -62,12 +62,13 @@ def summary_of(index: Index, pictures: Mapping[str, Any]) -> dict[str, Any]:
     )
     problems = [detail, limits]
     last = max(chunk.last for chunk in tally.chunks)
+    match = _match(tally.header, tally)
     return {
         "version": VERSION,
         "file": shortened(index.path.name, MAX_NAME_CHARS),
         "state": state,
         "state_detail": shortened("; ".join(filter(None, problems)), MAX_TEXT_CHARS),
-        "match": _match(tally.header, tally),
+        "match": match,
         "seats": [_seat(tally, seat) for seat in range(len(tally.seats))],
         "turns": tally.turns,
         "chunk_turns": CHUNK_ROWS,
@@ -75,6 +76,7 @@ def summary_of(index: Index, pictures: Mapping[str, Any]) -> dict[str, Any]:
         "chunks": _chunks(tally, state),
         "tasks": [_task(entry) for entry in tally.tasks],
         "tasks_left_out": tally.started - len(tally.tasks),
+        "short": short_names([*match["tasks"], *(entry.name for entry in tally.tasks)]),
         "over": _over(tally),
         "result": _result(tally),
         "view": view_of(tally),

@@ -17,6 +17,8 @@ from flagfall.tournament.excerpts import first_disqualifications, sample, spec_o
 from flagfall.tournament.model import PlannedTask
 from flagfall.tournament.records import MatchRecord, longest_ns
 from flagfall.tournament.stats.differences import Comparisons
+from flagfall.tournament.stats.elo import Ratings
+from flagfall.tournament.stats.intervals import Interval
 from flagfall.tournament.tables import COLUMNS, AgentTable, Column
 from flagfall.viewer.report.source import Episode, ReportSource
 
@@ -31,7 +33,7 @@ MAX_WORK: Final = 2e10
 
 def cross_table(source: ReportSource) -> dict[str, Any]:
     """Return the duels of each two agents: their places in the standings, points of the first, and duels."""
-    duels, size = source.duels, len(source.results.columns.agents)
+    duels, size = source.standings.table.duels, len(source.results.columns.agents)
     rank = _ranks(source)
     first, second = rank[duels.first], rank[duels.second]
     swapped = first > second
@@ -53,29 +55,37 @@ MAX_COMPARED: Final = 24
 
 
 def differences(source: ReportSource) -> list[dict[str, Any]]:
-    """Return the differences of each two of the best agents that met: `one` less `other`, by their places.
+    """Return the differences of each two of the best agents: `one` less `other`, by their places.
 
     Returns:
-        By pair: `score` and `better`, see `Difference`, and `elo` and `los`, see `DuelDifference`; `None` is
-        what cannot be known.
+        By pair: `score` and `better`, see `Difference`; `los`, see `DuelDifference`; `elo` and `skill`, which
+        agents may have that did not meet. `None` is what cannot be known; pairs without any are left out.
     """
-    comparisons = Comparisons(source.plan, source.results.columns)
-    comparisons.duels = source.duels
+    table = source.standings.table
+    comparisons = Comparisons(source.plan, table.results, table.duels, table.elo)
     found = []
     for (one, name), (other, opponent) in combinations(enumerate(source.ranked[:MAX_COMPARED]), 2):
         pair = comparisons.compare(name, opponent)
-        if pair.whole.meetings:
-            duels = None if pair.duels is None else attrs.asdict(pair.duels)
-            whole = attrs.asdict(pair.whole)
-            found.append(
-                {
-                    "one": one,
-                    "other": other,
-                    **{key: whole[key] for key in ("score", "better")},
-                    **{key: duels and duels[key] for key in ("elo", "los")},
-                }
-            )
+        elo = _rated_difference(table.elo, name, opponent) if pair.duels is None else pair.duels.elo
+        values = {
+            "score": pair.whole.score,
+            "better": pair.whole.better,
+            "los": pair.duels and pair.duels.los,
+            "elo": elo,
+            "skill": _rated_difference(table.skill, name, opponent),
+        }
+        if any(value is not None for value in values.values()):
+            shown = {
+                key: attrs.asdict(value) if isinstance(value, Interval) else value
+                for key, value in values.items()
+            }
+            found.append({"one": one, "other": other, **shown})
     return found
+
+
+def _rated_difference(ratings: Ratings, one: str, other: str) -> Interval | None:
+    found = ratings.difference(one, other)
+    return None if found is None else found.interval(ratings.level)
 
 
 def _ranks(source: ReportSource) -> Array:
@@ -108,7 +118,7 @@ def _course(source: ReportSource, rating: Column) -> dict[str, Any]:
     matches = np.searchsorted(columns.meeting, ends).tolist()
     for point, (end, number) in enumerate(zip(ends, matches, strict=True)):
         table = AgentTable(source.plan, columns.beginning(number))
-        table.duels = source.duels.beginning(end)  # of all, they take as long as the rating
+        table.duels = source.standings.table.duels.beginning(end)  # of all, they take as long as the rating
         for place, found in enumerate(rating.values(table)):
             if found is not None:
                 course.put(int(rank[place]), point, found.value, found.low, found.high)
@@ -227,17 +237,18 @@ def learning_curves(source: ReportSource) -> dict[str, Any]:
 def _curve(task: PlannedTask, agents: dict[int, list[Sequence[Episode]]]) -> dict[str, Any] | None:
     repeats = [episodes for several in agents.values() for episodes in several]
     longest = max(map(len, repeats))
-    if longest < 2:  # noqa: PLR2004 - a single point is no curve
-        return None
     judged = any(episode.result is not None for episodes in repeats for episode in episodes)
     measure = "solved" if judged and task.score == "result" else "reward"
     width = -(-longest // MAX_EPISODE_POINTS)
+    series = [{"agent": agent, **_series(several, measure, width)} for agent, several in agents.items()]
+    if max(len(one["mean"]) for one in series) < 2:  # noqa: PLR2004 - a single point is no curve
+        return None
     return {
         "measure": measure,
         "episodes": width,
         "repeats": max(map(len, agents.values())),
         "band": "range" if max(map(len, agents.values())) <= FEW else "middle",
-        "series": [{"agent": agent, **_series(several, measure, width)} for agent, several in agents.items()],
+        "series": series,
     }
 
 
@@ -289,9 +300,11 @@ def think_times(source: ReportSource) -> list[dict[str, Any]]:
 
     Returns:
         By agent: `first`, the number of the first bin, and `counts` of turns. Bin n begins at
-        2 ** (n / `BINS_OF_AN_OCTAVE`) ns.
+        2 ** (n / `BINS_OF_AN_OCTAVE`) ns. Empty if no turn took any time, as mostly on the virtual clock.
     """
     columns = source.results.columns
+    if not columns.thinking[:, 2].any():
+        return []
     place = {name: number for number, name in enumerate(source.ranked)}
     bins: dict[int, Counter[int]] = defaultdict(Counter)
     for agent, _, bucket, count in columns.thinking.tolist():

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.texts import one_line
+from flagfall.texts import one_line, short_names
 from flagfall.tournament.excerpts import (
     closest,
     disqualified,
@@ -224,6 +224,7 @@ def report_data(
     stands = source.standings.as_data()
     rank = {name: place for place, name in enumerate(source.ranked)}
     tasks = {task.name: place for place, task in enumerate(source.plan.tasks)}
+    short = short_names(tasks)
     return {
         "version": 1,
         "title": source.plan.name[:MAX_TITLE_CHARS],
@@ -233,11 +234,12 @@ def report_data(
         "notes": stands["notes"],
         "agents": list(source.ranked),
         "tasks": [
-            {"name": task.name, "seats": task.seats, "score": task.score, "control": str(task.control)}
+            {"name": task.name, "short": short[task.name], "seats": task.seats, "score": task.score}
             for task in source.plan.tasks
         ],
         "columns": [column.as_data() for column in shown_columns("pages", source.standings.drawn)],
         "drawn": source.standings.drawn,
+        "elo_level": source.standings.table.elo.level,
         "standings": stands["rows"],
         "timeless": stands["timeless"],
         "sprt": stands["sprt"],

@@ -108,7 +108,7 @@ def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
     if data["ratings"] and len(data["ratings"]["matches"]) > 1:
         yield "rating", 3.6, lambda axes: _draw_course(axes, data["ratings"], names)
     for curve in data["curves"]["tasks"][:MAX_CURVES]:
-        task = data["tasks"][curve["task"]]["name"]
+        task = data["tasks"][curve["task"]]["short"]
         plain = re.sub(r"[^A-Za-z0-9]+", "-", task).strip("-")[:40] or "task"
         yield f"learning-{curve['task'] + 1}-{plain}", 3.2, _curve_drawing(curve, task, names)
     times = data["times"]["agents"][:MAX_AGENTS]

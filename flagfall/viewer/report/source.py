@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,7 +22,6 @@ from flagfall.tournament.formats.schedule import most_matches
 from flagfall.tournament.model import DEFAULT_SCORING, FORMULA_ONE, TournamentPlan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import Standings, StoredResults, stored_results
-from flagfall.tournament.stats.duels import Duels, duels_of
 from flagfall.tournament.store import Store, StoredPlan
 
 MAX_JOURNAL_BYTES: Final = 64_000_000
@@ -125,7 +123,7 @@ def _take(event: Event, digest: JournalDigest) -> None:
         digest.begun = event.begun
 
 
-@attrs.frozen(kw_only=True, eq=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False)
 class ReportSource:
     """Everything that the parts of a report read.
 
@@ -144,11 +142,6 @@ class ReportSource:
     counts: MatchCounts
     state: Literal["over", "running", "interrupted"]
     journals: JournalReader
-
-    @cached_property
-    def duels(self) -> Duels:
-        """All duels, in the order of the schedule."""
-        return duels_of(self.results.columns)
 
     @property
     def ranked(self) -> tuple[str, ...]:

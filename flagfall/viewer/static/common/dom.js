@@ -9,6 +9,7 @@ const MAX_UNFOLDED = 100000;
 // Control, formatting (bidirectional marks, zero width), private and unassigned characters, and halves of pairs.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
 const INVISIBLE_ALL = new RegExp(INVISIBLE.source, "gu");
+const CODE = /`([^`\n]+)`/;
 const COMBINING_RUN = /(\p{M}{4})\p{M}+/gu;
 
 /**
@@ -101,8 +102,9 @@ function cut(text, max) {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
 }
 
-/** Nodes for a text: invisible characters become marked escapes; line breaks stay if asked for. */
-function pieces(text, lines) {
+/** Nodes for a text: invisible characters become marked escapes; line breaks stay, and code is marked, if asked for. */
+function pieces(text, { lines = false, code = false } = {}) {
+  if (code) return text.split(CODE).map((part, place) => (place % 2 ? el("code", {}, pieces(part)) : pieces(part, { lines })));
   const found = [];
   let from = 0;
   for (const match of text.matchAll(INVISIBLE_ALL)) {
@@ -120,13 +122,14 @@ function pieces(text, lines) {
  * and bidirectional character as a marked escape such as `\u202e`.
  * @param {string} text any text, of any length
  * @param {number} [max] length up to which it is shown at once; a button shows more
- * @param {{lines?: boolean}} [options] `lines`: keep line breaks and tabs
+ * @param {{lines?: boolean, code?: boolean}} [options] `lines`: keep line breaks and tabs; `code`: what stands between
+ *   backticks is code, as in messages of flagfall
  * @returns {HTMLElement}
  */
-export function visible(text, max = MAX_VISIBLE, { lines = false } = {}) {
+export function visible(text, max = MAX_VISIBLE, options = {}) {
   const whole = String(text ?? "");
   const short = cut(whole, max);
-  const shown = el("bdi", { class: lines ? "untrusted lines" : "untrusted" }, pieces(short, lines));
+  const shown = el("bdi", { class: options.lines ? "untrusted lines" : "untrusted" }, pieces(short, options));
   if (short.length === whole.length) return shown;
   const rest = whole.length - short.length;
   const more = el("button", {
@@ -135,7 +138,7 @@ export function visible(text, max = MAX_VISIBLE, { lines = false } = {}) {
     onclick: () => {
       const long = cut(whole, MAX_UNFOLDED);
       const left = whole.length - long.length;
-      fill(shown, pieces(long, lines), left ? ` … ${left.toLocaleString("en")} more characters` : null);
+      fill(shown, pieces(long, options), left ? ` … ${left.toLocaleString("en")} more characters` : null);
     },
   }, `… ${rest.toLocaleString("en")} more characters`);
   shown.append(" ", more);
@@ -146,10 +149,11 @@ export function visible(text, max = MAX_VISIBLE, { lines = false } = {}) {
  * Untrusted name in one short line; pointing at it shows more.
  * @param {string} name any text
  * @param {number} [max] longest text
+ * @param {string} [whole] the whole name, where `name` is a short form
  * @returns {HTMLElement}
  */
-export function shortName(name, max = 40) {
-  return el("bdi", { class: "untrusted", title: name.length > max ? plain(name) : null }, plain(name, max));
+export function shortName(name, max = 40, whole = name) {
+  return el("bdi", { class: "untrusted", title: name.length > max || whole !== name ? plain(whole) : null }, plain(name, max));
 }
 
 /**

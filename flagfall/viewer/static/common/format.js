@@ -130,7 +130,7 @@ export function intervalText({ value, low, high, lack }, format, { ends = true }
  * @returns {Array<Object>}
  */
 export function filledColumns(columns, rows) {
-  return columns.filter(({ key }) => rows.some((row) => row[key] !== null));
+  return columns.filter(({ key, form }) => rows.some((row) => (form === "duration" ? row[key] : row[key] !== null)));
 }
 
 /**

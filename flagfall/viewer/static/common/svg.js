@@ -59,6 +59,59 @@ export function logarithmic([low, high], range) {
   return Object.assign(scale, { domain: [low, high], range, invert: (at) => 10 ** inner.invert(at) });
 }
 
+/** A value is far from all others beyond so many times the median distance from the median. */
+const FAR = 6;
+
+/** Values of which some may be far from the others. */
+const LEAST_VALUES = 4;
+
+/** Share of the values that has to be near: else there are several groups, and none is far from the others. */
+const LEAST_NEAR = 2 / 3;
+
+/**
+ * Ends of a scale that a few values far from all others do not stretch.
+ * @param {number[]} values what is drawn; those that are not finite do not count
+ * @returns {[number, number]} the lowest and the highest value, without those far from all others
+ */
+export function robustRange(values) {
+  const ascending = (some) => some.sort((one, other) => one - other);
+  const sorted = ascending(values.filter(Number.isFinite));
+  if (!sorted.length) return [0, 1];
+  const all = [sorted[0], sorted[sorted.length - 1]];
+  const middle = sorted[sorted.length >> 1];
+  const distances = sorted.map((one) => Math.abs(one - middle));
+  const far = FAR * ascending([...distances])[distances.length >> 1];
+  const near = sorted.filter((one, place) => distances[place] <= far);
+  const ends = [near[0], near[near.length - 1]];
+  const stretched = all[1] - all[0] > 2 * (ends[1] - ends[0]) && ends[1] > ends[0];
+  return sorted.length >= LEAST_VALUES && near.length >= LEAST_NEAR * sorted.length && stretched ? ends : all;
+}
+
+/**
+ * Ends of the scale of a set of intervals, a little wider than they are; see `robustRange`.
+ * @param {Array<{value: number, low: ?number, high: ?number}>} intervals the intervals
+ * @returns {[number, number]}
+ */
+export function intervalRange(intervals) {
+  const points = intervals.map(intervalPoint);
+  const [least, most] = robustRange(points);
+  const near = intervals.filter((_, place) => points[place] >= least && points[place] <= most);
+  const low = Math.min(least, robustRange(near.map((one) => one.low ?? intervalPoint(one)))[0]);
+  const high = Math.max(most, robustRange(near.map((one) => one.high ?? intervalPoint(one)))[1]);
+  const span = high - low || Math.abs(high) || 1;
+  const room = (isOpen) => (isOpen ? 0.12 : 0.04) * span;
+  return intervals.length ? [low - room(near.some((one) => one.low === null && one.high !== null)), high + room(near.some((one) => one.high === null && one.low !== null))] : [0, 1];
+}
+
+/**
+ * Where an interval is: its estimate, or the end of one that has no other end.
+ * @param {{value: number, low: ?number, high: ?number}} interval the interval
+ * @returns {number}
+ */
+export function intervalPoint({ value, low, high }) {
+  return (low === null) === (high === null) ? value : low ?? high;
+}
+
 /**
  * Round values between two ends: 1, 2 or 5 times a power of ten.
  * @param {number} low lowest value

@@ -1,6 +1,6 @@
 // Matches that have ended, the newest first, with what went wrong in them.
 
-import { el, fill, plain, visible } from "../common/dom.js";
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { countOf, duration, number } from "../common/format.js";
 
 /** Matches that the page keeps. */
@@ -73,7 +73,7 @@ function newsItem(item, replay) {
   },
     el("header", {},
       el("strong", {}, visible(item.match, 60)),
-      item.task ? el("span", { class: "small muted" }, visible(item.task, 60)) : null,
+      item.task ? el("span", { class: "small muted" }, shortName(item.short, 60, item.task)) : null,
       item.void ? el("span", { class: "tag bad" }, `void, attempt ${item.attempt}`) : null,
       late ? el("span", { class: "tag late" }, countOf(late, "late turn")) : null,
       el("span", { class: "spacer" }),
@@ -83,5 +83,5 @@ function newsItem(item, replay) {
       el("span", { class: "agent" }, visible(seat.agent, 60)), " ",
       item.void ? null : el("span", { class: "number score" }, number(seat.score, 3)), " ",
       seat.out === null ? null : el("span", { class: "tag bad" }, "disqualified: ", visible(seat.out, 40))))),
-    item.why ? el("p", { class: "small why" }, visible(item.why, 300)) : null);
+    item.why ? el("p", { class: "small why" }, visible(item.why, 300, { code: true })) : null);
 }

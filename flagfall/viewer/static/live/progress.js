@@ -54,7 +54,7 @@ export function headOfPage(page, send) {
     state.dataset.state = run.state;
     if (shown && shown !== run.state) announce(`The tournament is ${word.toLowerCase()}.`);
     shown = run.state;
-    fill(detail, visible(run.detail));
+    fill(detail, visible(run.detail, undefined, { code: true }));
     detail.hidden = !run.detail;
     detail.classList.toggle("bad", kind === "bad");
     pause.hidden = !send || !run.controllable || run.state === "stopping";

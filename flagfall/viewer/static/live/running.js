@@ -1,6 +1,6 @@
 // Matches in progress, with their clocks.
 
-import { el, fill, plain, visible } from "../common/dom.js";
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
 import { ticker } from "./ticker.js";
 
@@ -60,7 +60,7 @@ function matchCard(match, replay, send) {
   const element = el("li", { class: "match", dataset: { match: match.match } },
     el("header", {},
       el("strong", {}, visible(match.match, 60)),
-      el("span", { class: "small muted task" }, visible(match.task, 60)),
+      el("span", { class: "small muted task" }, shortName(match.short, 60, match.task)),
       match.attempt > 1 ? el("span", { class: "tag late" }, `attempt ${match.attempt}`) : null,
       el("span", { class: "tail" }, turn, time, watch, cancel)),
     el("ul", { class: "seats" }, seats.map((seat) => seat.element)), problem);

@@ -1,8 +1,8 @@
 // Table of the standings, each estimate with its interval drawn.
 
-import { el, fill, visible } from "../common/dom.js";
-import { columnText, count, countOf, filledColumns, fixed, intervalText, number } from "../common/format.js";
-import { drawing, linear, svg } from "../common/svg.js";
+import { el, fill, shortName, visible } from "../common/dom.js";
+import { columnText, count, countOf, filledColumns, fixed, intervalText, number, percent } from "../common/format.js";
+import { drawing, intervalPoint, intervalRange, linear, svg } from "../common/svg.js";
 
 const STRIP_WIDTH = 150;
 const STRIP_HEIGHT = 14;
@@ -20,7 +20,7 @@ export function standingsPanel() {
   function show(stands) {
     if (stands.why) {
       fill(info);
-      fill(body, el("p", { class: "muted" }, visible(stands.why)));
+      fill(body, el("p", { class: "muted" }, visible(stands.why, undefined, { code: true })));
       return;
     }
     const open = body.querySelector("details")?.open ?? false;
@@ -28,7 +28,7 @@ export function standingsPanel() {
     fill(body,
       el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Standings" }, table(stands)),
       stands.left_out ? el("p", { class: "small muted" }, `${countOf(stands.left_out, "more agent")}: flagfall results shows all.`) : null,
-      el("ul", { class: "notes small muted" }, stands.notes.map((note) => el("li", {}, visible(note)))),
+      el("ul", { class: "notes small muted" }, stands.notes.map((note) => el("li", {}, visible(note, undefined, { code: true })))),
       byTask(stands, open));
     element.dataset.matches = stands.matches;
   }
@@ -37,13 +37,13 @@ export function standingsPanel() {
 }
 
 /** Table of all agents. */
-function table({ rows, columns, drawn: key }) {
+function table({ rows, columns, drawn: key, elo_level: eloLevel }) {
   const drawn = columns.find((one) => one.key === key);
-  const scale = scaleOf(rows.map((row) => row[key]));
+  const scale = linear(intervalRange(rows.map((row) => row[key]).filter(Boolean)), [4, STRIP_WIDTH - 4]);
   const cells = [
     ["#", "number", (row) => el("td", { class: "number place" }, row.place)],
     ["Agent", "", (row) => el("th", { scope: "row", class: "agent" }, visible(row.agent, 60))],
-    rows.some((row) => row[key]) && ["95 % interval", "strip", (row) => el("td", { class: "strip" }, strip(row[key], scale, drawn))],
+    rows.some((row) => row[key]) && [`${percent(key === "elo" ? eloLevel : 0.95)} interval`, "strip", (row) => el("td", { class: "strip" }, strip(row[key], scale, drawn))],
     ...filledColumns(columns, rows).map((one) => [one.label, "number",
       (row) => el("td", { class: "number" }, one.mark ? mark(row[one.key], one.mark) : columnText(one, row[one.key]))]),
   ].filter(Boolean);
@@ -57,26 +57,22 @@ function mark(value, kind) {
   return value ? el("span", { class: `tag ${kind}` }, count(value)) : "0";
 }
 
-/** Scale over all intervals. */
-function scaleOf(intervals) {
-  const values = intervals.filter(Boolean).flatMap(({ value, low, high }) => [low ?? high ?? value, high ?? low ?? value]);
-  const [least, most] = values.length ? [Math.min(...values), Math.max(...values)] : [0, 1];
-  const room = (most - least || 1) * 0.04;
-  return linear([least - room, most + room], [4, STRIP_WIDTH - 4]);
-}
-
-/** Drawing of one interval. */
+/** Drawing of one interval, with an arrow at an end of the scale beyond which it goes on. */
 function strip(interval, scale, { label: name, decimals }) {
   if (!interval) return null;
   const { value, low, high } = interval;
+  const [least, most] = scale.domain;
+  const point = intervalPoint(interval);
+  const at = (one) => scale(Math.max(least, Math.min(most, one)));
+  const arrow = (x, way) => svg("path", { class: "beyond", d: `M${x} ${STRIP_HEIGHT / 2}l${-5 * way} -4v8z` });
   const y = STRIP_HEIGHT / 2;
   const label = `${name} ${intervalText(interval, (one) => fixed(one, decimals))}`;
   return drawing(STRIP_WIDTH, STRIP_HEIGHT, label,
     svg("title", {}, label),
     svg("line", { class: "ground", x1: 0, x2: STRIP_WIDTH, y1: y, y2: y }),
-    (low !== null || high !== null) && svg("line", { class: "interval", x1: low === null ? 4 : scale(low),
-      x2: high === null ? STRIP_WIDTH - 4 : scale(high), y1: y, y2: y }),
-    (low === null) === (high === null) && svg("circle", { class: "estimate", cx: scale(value), cy: y, r: 3.5 }));
+    (low !== null || high !== null) && svg("line", { class: "interval", x1: at(low ?? -Infinity), x2: at(high ?? Infinity), y1: y, y2: y }),
+    point < least && arrow(0, -1), point > most && arrow(STRIP_WIDTH, 1),
+    point === value && point >= least && point <= most && svg("circle", { class: "estimate", cx: scale(value), cy: y, r: 3.5 }));
 }
 
 /** Table by task, folded at first. */
@@ -89,7 +85,7 @@ function byTask(stands, open) {
         el("thead", {}, el("tr", {}, [["Task", ""], ["Agent", ""], ["Matches", "number"], ["Mean score, 95 % interval", "number"],
           ["Disqualified", "number"]].map(([name, kind]) => el("th", { scope: "col", class: kind }, name)))),
         el("tbody", {}, stands.tasks.map((row) => el("tr", {},
-          el("td", {}, visible(row.task, 60)),
+          el("td", {}, shortName(row.short, 60, row.task)),
           el("td", {}, visible(row.agent, 60)),
           el("td", { class: "number" }, count(row.matches)),
           el("td", { class: "number" }, row.score ? intervalText(row.score, (one) => number(one, 3)) : "–"),

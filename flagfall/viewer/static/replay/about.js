@@ -14,9 +14,14 @@ const NAMES_IN_TITLE = 4;
 /** Why a match ended, in words. */
 const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
 
-/** A few names, and how many more there are; `joint` makes what stands between two of them. */
-function fewNames(names, leftOut, joint) {
-  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint() : null, visible(name, 80)]);
+/** Name of a task, or of anything that has no short name. */
+function namedBriefly(name, short) {
+  return shortName(Object.hasOwn(short, name) ? short[name] : name, 80, name);
+}
+
+/** A few names, and how many more there are, those of tasks short; `joint` makes what stands between two of them. */
+function fewNames(names, leftOut, joint, short = {}) {
+  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint() : null, namedBriefly(name, short)]);
   const rest = Math.max(0, names.length - NAMES_IN_TITLE) + (leftOut ?? 0);
   return rest ? [...shown, ` and ${count(rest)} more`] : shown;
 }
@@ -104,7 +109,7 @@ export class Heading {
     this.scores = new Scores(store);
     const { agents, agents_left_out: moreAgents, tasks, tasks_left_out: moreTasks } = summary.match;
     const quiet = (word) => el("span", { class: "muted" }, ` ${word} `);
-    const on = [quiet("on"), fewNames(tasks, moreTasks, () => ", ")];
+    const on = [quiet("on"), fewNames(tasks, moreTasks, () => ", ", summary.short)];
     const title = el("h1", {}, fewNames(agents, moreAgents, () => quiet("vs")), on);
     const begun = summary.match.begun && ` · ${begunText(summary.match.begun)}`;
     const file = el("p", { class: "muted small subtitle" }, visible(summary.file, 120), begun);
@@ -128,7 +133,7 @@ export class Heading {
     this.scores.grow();
     const problem = [state === "complete" ? "" : detail, over?.detail].filter(Boolean).join(" ");
     this.notice.hidden = !problem;
-    fill(this.notice, visible(problem, 600));
+    fill(this.notice, visible(problem, 600, { code: true }));
   }
 
   /** Follow the turn that is shown: its task may have names for the players. */
@@ -172,7 +177,7 @@ export class TasksPanel {
     const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("; ");
     const go = () => this.go(task.first_turn);
     return el("tr", { dataset: { first: task.first_turn }, title: metrics ? plain(metrics, 400) : null },
-      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: go }, visible(task.task, 80))),
+      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: go }, namedBriefly(task.task, this.store.summary.short))),
       el("td", { class: "number" }, count(task.first_turn)), el("td", { class: "number" }, count(task.turns)),
       el("td", {}, result), el("td", { class: "number" }, number(task.reward, 6)),
       el("td", {}, plain(task.ended || "–", 40)));
@@ -217,7 +222,7 @@ export class PrintsPanel {
 export function reasonOf({ at_ns: at, reason, detail }) {
   return [
     el("p", { class: "notice bad" }, `Disqualified after ${duration(at)}: `, visible(reason, 80)),
-    detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true })),
+    detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true, code: true })),
   ];
 }
 

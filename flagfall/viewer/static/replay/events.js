@@ -249,7 +249,7 @@ export class EventsPanel {
       el("span", { class: "number muted event-turn" }, count(row.turn)),
       el("span", { class: "number muted event-time" }, clockTime(row.at_ns)),
       el("span", { class: `tag ${tone}` }, labelOf(row)),
-      el("span", { class: "event-text" }, visible(row.text.slice(0, MAX_ROW_CHARS), MAX_ROW_CHARS)));
+      el("span", { class: "event-text" }, visible(row.text.slice(0, MAX_ROW_CHARS), MAX_ROW_CHARS, { code: true })));
     const item = el("li", { class: "event-row", dataset: { turn: row.turn, chars: row.text.length } }, button);
     if (this.opened?.name === place.name) openRow(item, row);
     return item;

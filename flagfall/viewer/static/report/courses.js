@@ -4,7 +4,7 @@ import { el } from "../common/dom.js";
 import { count, countOf, number } from "../common/format.js";
 import { agentLegend } from "./choice.js";
 import { lineDrawing } from "./lines.js";
-import { fittedDrawing, reportLabel, reportName, reportSection, shortNumber } from "./parts.js";
+import { fittedDrawing, levelOf, reportLabel, reportName, reportSection, shortNumber, taskName } from "./parts.js";
 import { valuesTable } from "./tables.js";
 
 const REPORT_WIDE = 560;
@@ -18,10 +18,10 @@ const REPORT_MAX_END_LABEL = 20;
  */
 export function ratingSection(data, choice) {
   const course = data.ratings;
-  if (!course || course.matches.length < 2 || !course.series.length) return null;
+  if (!course || !reportHasCourse(course.series)) return null;
   const rated = course.kind !== "score";
   const title = rated ? "Rating over time" : "Score over time";
-  const lead = `${course.label}${rated ? " with its 95 % interval" : ""}, computed from the first matches of the schedule, at ${countOf(course.matches.length, "point")}.`;
+  const lead = `${course.label}${rated ? ` with its ${levelOf(data, course.kind)} interval` : ""}, computed from the first matches of the schedule, at ${countOf(course.matches.length, "point")}.`;
   const agents = course.series.map(({ agent }) => agent);
   const named = course.series.map((one) => ({ ...one, name: reportLabel(data.agents[one.agent], REPORT_MAX_END_LABEL) }));
   const chart = fittedDrawing((width) => lineDrawing(width, named.filter(({ agent }) => choice.has(agent)), {
@@ -32,6 +32,12 @@ export function ratingSection(data, choice) {
   return reportSection("rating", title, lead, agentLegend(data, choice, agents), chart,
     valuesTable(title, ["Agent", ...course.matches.map((match) => `${count(match)}`)],
       () => course.series.map(({ agent, value }) => [reportName(data.agents[agent]), ...value.map((one) => shortNumber(one))])));
+}
+
+/** Whether some line has two points, and some two values differ: else the standings say all. */
+function reportHasCourse(series) {
+  const values = series.map(({ value }) => value.filter((one) => one !== null));
+  return values.some((some) => some.length > 1) && new Set(values.flat()).size > 1;
 }
 
 /** Last values of the first agents, in words. */
@@ -69,7 +75,7 @@ function reportCurveNotes({ sampled, read, of, unread, left_out: left }) {
 }
 
 function reportCurveCard(data, choice, { task, measure, episodes, repeats, band, series }) {
-  const name = data.tasks[task].name;
+  const name = data.tasks[task].short;
   const named = series.map(({ agent, mean, low, high, repeats: times }) => ({
     agent, name: reportLabel(data.agents[agent], REPORT_MAX_END_LABEL), value: mean, low: times > 1 ? low : low.map(() => null), high,
   }));
@@ -83,7 +89,7 @@ function reportCurveCard(data, choice, { task, measure, episodes, repeats, band,
   const bins = episodes > 1 ? `a point is the mean of ${count(episodes)} episodes` : null;
   const bands = repeats > 1 ? `band: ${band === "range" ? `lowest to highest of ${count(repeats)} repeats` : `middle 80 % of ${count(repeats)} repeats`}` : null;
   return el("article", { class: "card" },
-    el("h3", {}, reportName(name)), chart,
+    el("h3", {}, taskName(data, task)), chart,
     el("p", { class: "muted small" }, [bins, bands].filter(Boolean).join("; ")),
     valuesTable(`Learning curves on ${reportLabel(name)}`, ["Agent", ...x.map((at) => number(at))],
       () => named.map(({ agent, value }) => [reportName(data.agents[agent]), ...x.map((_, place) => shortNumber(value[place] ?? null))])));

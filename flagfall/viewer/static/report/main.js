@@ -2,28 +2,37 @@
 
 import { readBlock } from "../common/blocks.js";
 import { el, fill, plain } from "../common/dom.js";
+import { countOf } from "../common/format.js";
 import { mountReplay } from "../replay/view.js";
 import { openSource } from "../replay/source.js";
 import { agentChoice } from "./choice.js";
 import { crossSection } from "./cross.js";
 import { curvesSection, ratingSection } from "./courses.js";
 import { matchesSection, replaysSection } from "./matches.js";
-import { reportName } from "./parts.js";
-import { standingsSection } from "./standings.js";
+import { reportName, reportSection } from "./parts.js";
+import { leadLine, standingsSection } from "./standings.js";
 import { tasksSection } from "./tasks.js";
 import { faultsSection, thinkSection } from "./times.js";
 
 const REPORT_MAX_TITLE = 120;
 const REPORT_MAX_FACT = 200;
 const PART_NAMES = { standings: "Standings", replays: "Replays", cross: "Cross table", tasks: "Tasks", curves: "Learning",
-  rating: "Rating", times: "Think time", faults: "Faults", matches: "Matches" };
+  rating: "Rating", times: "Think time", faults: "Faults", matches: "Matches", facts: "Tournament" };
 
-/** Head of the report: title, state, facts. */
+/** Head of the report: title, who leads, state; all facts stand at the end. */
 function reportHead(data) {
+  const { Format: format, Matches: matches } = Object.fromEntries(data.facts);
+  const line = [format.split(" (")[0], countOf(data.agents.length, "agent"), countOf(data.tasks.length, "task"), `${matches} matches`];
   return el("header", { class: "report-head" },
-    el("p", { class: "muted small kind" }, "Report of a tournament"),
     el("h1", {}, reportName(data.title, REPORT_MAX_TITLE)),
+    el("p", { class: "muted small kind" }, line.join(" · ")),
     data.state_line ? el("p", { class: "notice", role: "status" }, data.state_line) : null,
+    leadLine(data));
+}
+
+/** All facts of the tournament. */
+function factsSection(data) {
+  return reportSection("facts", "Tournament", null,
     el("dl", { class: "report-facts" }, data.facts.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, reportName(text, REPORT_MAX_FACT))))));
 }
 
@@ -31,7 +40,7 @@ function reportHead(data) {
 function reportView(data) {
   const choice = agentChoice(data.agents.length);
   const parts = [standingsSection(data), replaysSection(data), crossSection(data), tasksSection(data), curvesSection(data, choice),
-    ratingSection(data, choice), thinkSection(data), faultsSection(data), matchesSection(data)].filter(Boolean);
+    ratingSection(data, choice), thinkSection(data), faultsSection(data), matchesSection(data), factsSection(data)].filter(Boolean);
   const links = parts.map((part) => el("a", { href: `#${part.id}` }, PART_NAMES[part.id]));
   return el("div", { class: "report" }, reportHead(data), el("nav", { class: "contents", "aria-label": "Parts of the report" }, links), parts,
     el("footer", { class: "muted small" }, "Made by flagfall. This file needs no network."));

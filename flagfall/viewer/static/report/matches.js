@@ -1,8 +1,8 @@
 // Single matches: those whose replay stands in the page, the latest ones, and void attempts.
 
-import { el } from "../common/dom.js";
+import { el, visible } from "../common/dom.js";
 import { count, countOf, duration } from "../common/format.js";
-import { agentName, matchName, reportName, reportSection, shortNumber } from "./parts.js";
+import { agentName, matchName, reportName, reportSection, shortNumber, taskName } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Characters of a reason that are shown at first. */
@@ -32,9 +32,9 @@ export function matchesSection(data) {
   const { rows, of } = data.matches;
   if (!rows.length && !data.voids.count) return null;
   const lead = rows.length < of ? `The last ${count(rows.length)} of ${count(of)} matches.` : `${countOf(of, "match", "matches")}, in the order in which they ended.`;
-  const hint = data.embedded.length ? "A journal opens with `flagfall replay FILE`."
-    : "A journal opens with `flagfall replay FILE`; `flagfall report DIR --embed 6` puts replays into this page.";
-  return reportSection("matches", "Matches", `${lead} ${hint}`,
+  const hint = [" A journal opens with ", el("code", {}, "flagfall replay FILE"),
+    data.embedded.length ? null : ["; ", el("code", {}, "flagfall report DIR --embed 6"), " puts replays into this page"], "."];
+  return reportSection("matches", "Matches", [lead, hint],
     sortableTable("Matches", [
       { label: "Match", value: (row) => row.match, cell: (row) => matchName(data, row.match), header: true },
       ...reportColumns(data),
@@ -45,9 +45,8 @@ export function matchesSection(data) {
 
 /** Columns that both tables have. */
 function reportColumns(data) {
-  const task = (row) => (row.task === null ? "" : data.tasks[row.task].name);
   return [
-    { label: "Task", value: task, cell: (row) => reportName(task(row)) },
+    { label: "Task", value: (row) => data.tasks[row.task]?.name ?? "", cell: (row) => taskName(data, row.task) },
     { label: "Agents and scores", value: (row) => row.seats.map(({ agent }) => data.agents[agent] ?? "").join(" "), cell: (row) => el("span", { class: "seats" }, row.seats.map((seat) => reportSeatOf(data, seat))) },
     { label: "Turns", number: true, value: (row) => row.turns, cell: (row) => count(row.turns) },
     { label: "Late", number: true, value: (row) => row.late, cell: (row) => (row.late ? count(row.late) : "·") },
@@ -65,5 +64,5 @@ function reportVoids({ count: times, rows }) {
   return el("details", { class: "more-tables" },
     el("summary", {}, `${countOf(times, "void attempt")}, played again`),
     el("p", { class: "muted small" }, "A fault or a stall of the host affected them, so they count for nothing."),
-    el("ul", { class: "voids" }, rows.map(({ match, attempt, why }) => el("li", {}, el("code", {}, reportName(match)), ` attempt ${count(attempt)}: `, reportName(why, REPORT_MAX_WHY)))));
+    el("ul", { class: "voids" }, rows.map(({ match, attempt, why }) => el("li", {}, el("code", {}, reportName(match)), ` attempt ${count(attempt)}: `, visible(why, REPORT_MAX_WHY, { code: true })))));
 }

@@ -1,8 +1,8 @@
 // Parts that all sections of a report use: sections, names, drawings that fit their column.
 
-import { el, fill, plain, visible } from "../common/dom.js";
-import { number } from "../common/format.js";
-import { linear, svg } from "../common/svg.js";
+import { el, fill, plain, shortName, visible } from "../common/dom.js";
+import { number, percent } from "../common/format.js";
+import { intervalPoint, linear, svg } from "../common/svg.js";
 import { agentLook } from "../common/palette.js";
 
 const REPORT_MAX_NAME = 40;
@@ -12,7 +12,7 @@ const REPORT_MAX_LABEL = 28;
  * Section of the report.
  * @param {string} id fragment that leads to it
  * @param {string} title its heading
- * @param {?string} lead a sentence that says how to read it
+ * @param {?(string|Array<Node|string>)} lead a sentence that says how to read it
  * @param {...*} children what it holds
  * @returns {HTMLElement}
  */
@@ -30,6 +30,27 @@ export function reportSection(id, title, lead, ...children) {
  */
 export function reportName(name, max = REPORT_MAX_NAME) {
   return visible(name, max);
+}
+
+/**
+ * Short name of a task; its whole name shows when pointed at.
+ * @param {Object} data the report
+ * @param {?number} task place of the task in the plan; null for one that is not there
+ * @returns {?HTMLElement}
+ */
+export function taskName(data, task) {
+  const found = data.tasks[task];
+  return found ? shortName(found.short, REPORT_MAX_NAME, found.name) : null;
+}
+
+/**
+ * Level of the intervals of a column, in percent.
+ * @param {Object} data the report
+ * @param {string} key key of the column
+ * @returns {string}
+ */
+export function levelOf(data, key) {
+  return percent(key === "elo" ? data.elo_level : 0.95);
 }
 
 /**
@@ -104,44 +125,34 @@ export function fittedDrawing(draw) {
 }
 
 /**
- * Range of a set of intervals, a little wider than they are.
- * @param {Array<{value: number, low: ?number, high: ?number}>} intervals the intervals
- * @returns {[number, number]}
- */
-export function intervalRange(intervals) {
-  const values = intervals.flatMap(({ value, low, high }) => [(low === null) === (high === null) && value, low, high])
-    .filter((one) => Number.isFinite(one));
-  if (!values.length) return [0, 1];
-  const low = values.reduce((a, b) => Math.min(a, b));
-  const high = values.reduce((a, b) => Math.max(a, b));
-  const room = (high - low || Math.abs(high) || 1) * 0.04;
-  return [low - room, high + room];
-}
-
-/**
- * Interval as a dot with a line, on the scale of its column. The numbers stand beside it, so screen readers skip it.
+ * Interval as a dot with a line, on the scale of its column; an arrow stands at an end of the scale beyond which it
+ * goes on, with the estimate if that is there. The numbers stand beside it, so screen readers skip it.
  * @param {?{value: number, low: ?number, high: ?number}} interval what is drawn
  * @param {[number, number]} range values at both ends of the drawing
  * @param {number} agent place of the agent, for its colour
- * @param {{zero?: boolean}} [options] `zero`: draw a line at zero
- * @returns {SVGElement}
+ * @returns {HTMLElement}
  */
-export function intervalMark(interval, range, agent, { zero = true } = {}) {
+export function intervalMark(interval, range, agent) {
   const [width, height] = [160, 18];
+  const [least, most] = range;
   const x = linear(range, [4, width - 4]);
   const { colour } = agentLook(agent);
-  const mark = svg("svg", { class: "interval", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", preserveAspectRatio: "none" });
+  const mark = svg("svg", { class: "interval", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" });
+  const box = el("div", { class: "interval-mark", "aria-hidden": "true" }, mark);
   mark.append(svg("line", { class: "track", x1: 0, x2: width, y1: 9, y2: 9 }));
-  if (zero && range[0] < 0 && range[1] > 0) mark.append(svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: height }));
-  if (!interval) return mark;
+  if (least < 0 && most > 0) mark.append(svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: height }));
+  if (!interval) return box;
   const { value, low, high } = interval;
-  if (low !== null || high !== null) {
-    mark.append(svg("line", { class: "span", x1: x(low ?? range[0]), x2: x(high ?? range[1]), y1: 9, y2: 9, style: { stroke: colour } }));
+  const [point, from, to] = [intervalPoint(interval), low ?? -Infinity, high ?? Infinity];
+  const inside = (one) => x(Math.max(least, Math.min(most, one)));
+  const open = low === null && high === null;
+  if (!open && from <= most && to >= least) mark.append(svg("line", { class: "span", x1: inside(from), x2: inside(to), y1: 9, y2: 9, style: { stroke: colour } }));
+  if (point === value && point >= least && point <= most) mark.append(svg("line", { class: "dot", x1: x(value), x2: x(value), y1: 9, y2: 9, style: { stroke: colour } }));
+  const ends = [["low", "◂", point < least, !open && from < least], ["high", "▸", point > most, !open && to > most]];
+  for (const [side, arrow, isBeyond, goesOn] of ends) {
+    if (isBeyond || goesOn) box.append(el("span", { class: `beyond ${side}` }, arrow, isBeyond ? ` ${shortNumber(point)}` : null));
   }
-  if ((low === null) === (high === null)) {
-    mark.append(svg("line", { class: "dot", x1: x(value), x2: x(value), y1: 9, y2: 9, style: { stroke: colour } }));
-  }
-  return mark;
+  return box;
 }
 
 /**

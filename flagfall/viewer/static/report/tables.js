@@ -10,8 +10,8 @@ const REPORT_FIRST_ROWS = 50;
  * Make a table whose headings sort it. Each cell keeps its value in `data-value`.
  * @param {string} caption what it shows, for screen readers
  * @param {Array<{label: string, title?: string, number?: boolean, value: function(Object): *,
- *   cell?: function(Object): *, down?: boolean, header?: boolean}>} columns `value` sorts a row, `cell` shows it;
- *   `down`: sorted from the largest value first; `header`: the cell names its row
+ *   cell?: function(Object): *, down?: boolean, header?: boolean, kind?: string}>} columns `value` sorts a row, `cell`
+ *   shows it; `down`: sorted from the largest value first; `header`: the cell names its row; `kind`: a class
  * @param {Array<Object>} rows the rows, in their first order
  * @param {{first?: number, of?: number}} [options] rows shown at first; rows there are in all, if not all came
  * @returns {HTMLElement}
@@ -21,7 +21,7 @@ export function sortableTable(caption, columns, rows, { first = REPORT_FIRST_ROW
   let shown = Math.min(first, rows.length);
   let sorted = { column: -1, down: false };
   const body = el("tbody");
-  const heads = columns.map((column, place) => el("th", { scope: "col", class: column.number ? "number" : null, title: column.title },
+  const heads = columns.map((column, place) => el("th", { scope: "col", class: reportKindOf(column), title: column.title },
     el("button", { type: "button", class: "sort", onclick: () => sort(place) }, column.label)));
   const more = el("button", { type: "button", class: "show-all", onclick: () => { shown = rows.length; show(); } });
   const show = () => {
@@ -42,7 +42,7 @@ export function sortableTable(caption, columns, rows, { first = REPORT_FIRST_ROW
     announce(`Sorted by ${column.label}, ${down ? "largest" : "smallest"} first`);
   };
   show();
-  const left = of > rows.length ? el("p", { class: "muted small" }, `${count(rows.length)} of ${count(of)} rows; \`flagfall results\` has them all.`) : null;
+  const left = of > rows.length ? el("p", { class: "muted small" }, `${count(rows.length)} of ${count(of)} rows; `, el("code", {}, "flagfall results"), " has them all.") : null;
   return el("div", { class: "table" },
     el("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": caption },
       el("table", {}, el("caption", { class: "visually-hidden" }, caption), el("thead", {}, el("tr", {}, heads)), body)),
@@ -54,8 +54,12 @@ function reportCellOf(column, row) {
   const value = column.value(row);
   const data = value === null || value === undefined || typeof value === "object" ? {} : { value };
   const shown = column.cell ? column.cell(row) : value ?? "";
-  const kind = column.number ? "number" : null;
-  return column.header ? el("th", { scope: "row", dataset: data }, shown) : el("td", { class: kind, dataset: data }, shown);
+  return el(column.header ? "th" : "td", { scope: column.header ? "row" : null, class: reportKindOf(column), dataset: data }, shown);
+}
+
+/** Class of the cells of a column: the one that names the rows stays where it is when the others are scrolled. */
+function reportKindOf(column) {
+  return [column.number && "number", column.header && "stays", column.kind].filter(Boolean).join(" ") || null;
 }
 
 /** Order of two values; missing ones come last. */
@@ -80,10 +84,10 @@ export function valuesTable(caption, heads, rows) {
     details.append(el("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": caption },
       el("table", {},
         el("caption", { class: "visually-hidden" }, caption),
-        el("thead", {}, el("tr", {}, heads.map((head, place) => el("th", { scope: "col", class: place ? "number" : null }, head)))),
+        el("thead", {}, el("tr", {}, heads.map((head, place) => el("th", { scope: "col", class: place ? "number" : "stays" }, head)))),
         el("tbody", {}, rows().map((row) => el("tr", {}, row.map((cell, place) => place
           ? el("td", { class: "number" }, cell)
-          : el("th", { scope: "row" }, cell))))))));
+          : el("th", { scope: "row", class: "stays" }, cell))))))));
   };
   details.addEventListener("toggle", open);
   return details;

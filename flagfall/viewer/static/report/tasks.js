@@ -2,7 +2,8 @@
 
 import { el } from "../common/dom.js";
 import { count, intervalText } from "../common/format.js";
-import { agentName, intervalMark, reportLabel, reportName, intervalRange, reportSection, shortNumber } from "./parts.js";
+import { intervalRange } from "../common/svg.js";
+import { agentName, intervalMark, reportLabel, reportName, reportSection, shortNumber, taskName } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Cards that are shown at first, and agents on a card. */
@@ -34,19 +35,24 @@ function reportCard(data, task, rows) {
   const shown = best.slice(0, REPORT_MOST_AGENTS_OF_A_CARD);
   const range = intervalRange(shown.map((row) => row.score));
   const { name, score, seats } = data.tasks[task];
+  const equal = best.length > 1 && best.every((row) => reportScoreText(row) === reportScoreText(best[0]) && !row.fell);
   const measure = seats > 1 ? "share of the opponents beaten" : score === "reward" ? "reward of a match" : "share of instances solved";
   return el("article", { class: "card" },
-    el("h3", {}, reportName(name)),
+    el("h3", {}, taskName(data, task)),
     el("p", { class: "muted small" }, measure),
-    el("table", {},
+    equal ? el("p", { class: "equal" }, `All ${count(best.length)} agents: ${reportScoreText(best[0])}`) : el("table", {},
       el("caption", { class: "visually-hidden" }, `Scores on ${reportLabel(name)}`),
       el("thead", { class: "visually-hidden" }, el("tr", {}, ["Agent", "Interval", "Score"].map((head) => el("th", { scope: "col" }, head)))),
       el("tbody", {}, shown.map((row) => el("tr", {},
         el("th", { scope: "row" }, agentName(data, row.agent)),
         el("td", { class: "mark" }, intervalMark(row.score, range, row.agent)),
-        el("td", { class: "number", title: intervalText(row.score, shortNumber) }, shortNumber(row.score.value),
+        el("td", { class: "number", title: reportScoreText(row) }, shortNumber(row.score.value),
           row.fell ? el("span", { class: "tag bad" }, `${count(row.fell)} disq.`) : null))))),
-    best.length > shown.length ? el("p", { class: "muted small" }, `The best ${shown.length} of ${count(best.length)} agents`) : null);
+    best.length > shown.length && !equal ? el("p", { class: "muted small" }, `The best ${shown.length} of ${count(best.length)} agents`) : null);
+}
+
+function reportScoreText({ score }) {
+  return intervalText(score, shortNumber);
 }
 
 function reportTaskTable(data) {
@@ -54,7 +60,7 @@ function reportTaskTable(data) {
     { label: "Task", value: (row) => data.tasks[row.task].name, cell: (row) => reportName(data.tasks[row.task].name) },
     { label: "Agent", value: (row) => data.agents[row.agent], cell: (row) => agentName(data, row.agent), header: true },
     { label: "Matches", number: true, value: (row) => row.matches, cell: (row) => count(row.matches) },
-    { label: "Score", number: true, value: (row) => row.score.value, cell: (row) => intervalText(row.score, shortNumber) },
+    { label: "Score", number: true, value: (row) => row.score.value, cell: reportScoreText },
     { label: "Reward", title: "Mean reward of a match", number: true, value: (row) => row.reward, cell: (row) => shortNumber(row.reward) },
     { label: "Solved", number: true, value: (row) => row.solved, cell: (row) => count(row.solved) },
     { label: "Instances", number: true, value: (row) => row.tasks, cell: (row) => count(row.tasks) },

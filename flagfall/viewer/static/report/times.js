@@ -2,14 +2,20 @@
 
 import { el, visible } from "../common/dom.js";
 import { count, countOf, duration, percent } from "../common/format.js";
-import { drawing, logarithmic, svg } from "../common/svg.js";
+import { drawing, logarithmic, robustRange, svg } from "../common/svg.js";
 import { agentLook } from "../common/palette.js";
-import { agentLabel, agentName, fittedDrawing, matchName, reportLabel, reportName, reportSection } from "./parts.js";
+import { agentLabel, agentName, fittedDrawing, matchName, reportLabel, reportName, reportSection, taskName } from "./parts.js";
 import { sortableTable, valuesTable } from "./tables.js";
 
 const REPORT_ROW = 38;
 const REPORT_FIRST_AGENTS = 16;
 const REPORT_MOST_LIMITS = 4;
+
+/** A limit is drawn up to so many times the longest usual time; the text above names all. */
+const REPORT_FAR_LIMIT = 1000;
+
+/** Share of an agent's turns at either end of its times that does not stretch the scale. */
+const REPORT_RARE = 0.001;
 const REPORT_UNITS = [["1 ns", 1], ["10 ns", 10], ["100 ns", 100], ["1 µs", 1e3], ["10 µs", 1e4], ["100 µs", 1e5], ["1 ms", 1e6], ["10 ms", 1e7],
   ["100 ms", 1e8], ["1 s", 1e9], ["10 s", 1e10], ["1:40", 1e11], ["16:40", 1e12], ["2.8 h", 1e13], ["28 h", 1e14]];
 
@@ -39,7 +45,7 @@ export function thinkSection(data) {
 function reportLimitKeys(data, drawn, all) {
   const key = (kind, text) => el("span", { class: `limit-key ${kind}` }, text);
   const items = drawn.flatMap(({ soft_ns: soft, hard_ns: hard, tasks }) => {
-    const where = all > 1 ? ` (${tasks.length > 2 ? countOf(tasks.length, "task") : tasks.map((task) => reportLabel(data.tasks[task].name)).join(", ")})` : "";
+    const where = all > 1 ? ` (${tasks.length > 2 ? countOf(tasks.length, "task") : tasks.map((task) => reportLabel(data.tasks[task].short)).join(", ")})` : "";
     return [soft !== null && key("soft", `soft limit ${duration(soft)}${where}`), hard !== null && key("hard", `hard limit ${duration(hard)}${where}`)];
   });
   const left = all - drawn.length;
@@ -50,20 +56,35 @@ function reportLimitKeys(data, drawn, all) {
 function reportRidges(data, width, agents, limits) {
   const ratio = data.times.bins_of_an_octave;
   const at = (bin) => 2 ** (bin / ratio);
-  const edges = limits.flatMap(({ soft_ns: soft, hard_ns: hard }) => [soft, hard]).filter((one) => one !== null);
-  const low = Math.max(1, Math.min(...agents.map(({ first }) => at(first)), ...edges));
-  const high = Math.max(...agents.map(({ first, counts }) => at(first + counts.length)), ...edges) * 1.3;
+  const spans = agents.map(reportUsualBins);
+  const [shortest] = robustRange(spans.map(([from]) => from));
+  const [, longest] = robustRange(spans.map(([, to]) => to));
+  const ends = [at(shortest), at(longest)];
+  const edges = limits.flatMap(({ soft_ns: soft, hard_ns: hard }) => [soft, hard])
+    .filter((one) => one !== null && one >= ends[0] / REPORT_FAR_LIMIT && one <= ends[1] * REPORT_FAR_LIMIT);
+  const low = Math.max(1, Math.min(ends[0], ...edges));
+  const high = Math.max(ends[1], ...edges) * 1.3;
   const named = Math.min(150, width * 0.32);
   const x = logarithmic([low, Math.max(high, low * 10)], [named, width - 8]);
   const bottom = agents.length * REPORT_ROW + 14;
   const marks = reportThinned(REPORT_UNITS.filter(([, ns]) => ns >= low && ns <= high), (width - named) / 58);
-  const line = (kind, ns) => (ns === null ? null : svg("line", { class: `limit ${kind}`, x1: x(ns), x2: x(ns), y1: 4, y2: bottom }));
+  const line = (kind, ns) => (!edges.includes(ns) ? null : svg("line", { class: `limit ${kind}`, x1: x(ns), x2: x(ns), y1: 4, y2: bottom }));
   return drawing(width, bottom + 22, `Think times of ${countOf(agents.length, "agent")}; the values stand in the table below.`,
     svg("g", { class: "axis" }, marks.map(([text, ns]) => svg("g", {},
       svg("line", { class: "grid", x1: x(ns), x2: x(ns), y1: 8, y2: bottom }),
       svg("text", { x: x(ns), y: bottom + 16, "text-anchor": "middle" }, text)))),
     agents.map((one, row) => reportHill(data, one, x, at, row * REPORT_ROW + REPORT_ROW + 8, named)),
     limits.map(({ soft_ns: soft, hard_ns: hard }) => [line("soft", soft), line("hard", hard)]));
+}
+
+/** Bins of an agent without the few turns at either end that would stretch the scale. */
+function reportUsualBins({ first, counts }) {
+  const rare = counts.reduce((sum, turns) => sum + turns) * REPORT_RARE;
+  const upTo = (some) => {
+    let sum = 0;
+    return some.findIndex((turns) => (sum += turns) > rare);
+  };
+  return [first + upTo(counts), first + counts.length - upTo([...counts].reverse())];
 }
 
 /** Every n-th of some marks, so that at most `most` are left. */
@@ -75,17 +96,24 @@ function reportThinned(marks, most) {
 function reportHill(data, { agent, first, counts }, x, at, base, named) {
   const highest = Math.max(...counts);
   const top = (turns) => base - (turns / highest) * (REPORT_ROW - 8);
+  const [left, right] = x.range;
+  const inside = (ns) => Math.min(right, x(ns));
   const steps = counts.map((turns, place) => {
-    const [from, to] = [x(at(first + place)), Math.max(x(at(first + place + 1)), x(at(first + place)) + 2)];
+    if (at(first + place + 1) <= x.domain[0] || at(first + place) >= x.domain[1]) return "";
+    const [from, to] = [inside(at(first + place)), Math.max(inside(at(first + place + 1)), inside(at(first + place)) + 2)];
     return `L${from.toFixed(1)} ${top(turns).toFixed(1)}L${to.toFixed(1)} ${top(turns).toFixed(1)}`;
   });
-  const [start, end] = [x(at(first)), Math.max(x(at(first + counts.length)), x(at(first)) + 2)];
+  const [start, end] = [inside(at(first)), Math.max(inside(at(first + counts.length)), inside(at(first)) + 2)];
+  const { think_p50_ns: median, think_max_ns: longest } = data.standings[agent];
+  const beyond = (isBeyond, at, anchor, text) => isBeyond && svg("text", { class: "beyond", x: at, y: base - 6, "text-anchor": anchor }, text);
   const { colour } = agentLook(agent);
   const name = reportLabel(data.agents[agent], Math.max(6, Math.floor(named / 6.4)));
   return svg("g", { class: "hill" },
     svg("line", { class: "base", x1: 0, x2: x.range[1], y1: base, y2: base }),
     svg("text", { class: "name", x: 0, y: base - 6 }, name),
-    svg("path", { d: `M${start.toFixed(1)} ${base}${steps.join("")}L${end.toFixed(1)} ${base}Z`, style: { fill: colour, stroke: colour } }));
+    svg("path", { d: `M${start.toFixed(1)} ${base}${steps.join("")}L${end.toFixed(1)} ${base}Z`, style: { fill: colour, stroke: colour } }),
+    beyond(median < x.domain[0], left, "start", `◂ ${duration(median)}`),
+    beyond(at(first + counts.length) > x.domain[1], right, "end", `${duration(median > x.domain[1] ? median : longest)} ▸`));
 }
 
 /**
@@ -110,7 +138,7 @@ export function faultsSection(data) {
     column("Dropped", "dropped", "Replies that answered no open turn"),
   ], data.standings);
   return reportSection("faults", "Late turns and faults",
-    clean ? "No agent was late, gave an illegal answer or was disqualified." : null, table, reportFalls(data));
+    clean ? "No agent was late, gave an illegal answer or was disqualified." : null, clean ? null : table, reportFalls(data));
 }
 
 function reportFalls(data) {
@@ -124,11 +152,11 @@ function reportFalls(data) {
 }
 
 function reportFall(data, { agent, reason, count: times, tasks, match, at_ns: at, detail }) {
-  const where = tasks.map(([task, n], place) => [place ? ", " : "", reportName(data.tasks[task].name), n < times ? ` (${count(n)})` : ""]);
+  const where = tasks.map(([task, n], place) => [place ? ", " : "", taskName(data, task), n < times ? ` (${count(n)})` : ""]);
   return el("details", { class: "fall" },
     el("summary", {}, agentLabel(data, agent), " ", el("span", { class: "tag bad" }, reportLabel(reason)), " ",
       el("span", { class: "muted" }, countOf(times, "match", "matches"))),
     el("p", { class: "small" }, "On ", where, ". First case: match ", el("code", {}, matchName(data, match)), at === null ? null : ` after ${duration(at)}`, "."),
-    detail ? el("div", { class: "detail-text", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, visible(detail, 4200, { lines: true }))
+    detail ? el("div", { class: "detail-text", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, visible(detail, 4200, { lines: true, code: true }))
       : el("p", { class: "muted small" }, "No detail: the journal of this match is missing or cannot be read."));
 }
