@@ -273,14 +273,18 @@ def test_results_are_not_written_over_records(call: Call, results: Path, pattern
 
 
 @pytest.mark.usefixtures("results")
-def test_plots_are_not_written_through_links(call: Call, folder: Path) -> None:
+def test_plots_are_not_written_through_links(
+    call: Call, folder: Path, played: Callable[[str, str], Path]
+) -> None:
     pytest.importorskip("matplotlib")
-    assert call("report cup-results --png plots").code == 0
+    assert "none, as there is nothing to draw" in call("report cup-results --png plots").out
+    played("whole", PLAN)
+    assert call("report whole-results --png plots").code == 0
     for plot in (folder / "plots").iterdir():
         plot.unlink()
         plot.symlink_to(folder / "mine")
     (folder / "mine").write_text("precious")
-    assert call("report cup-results --png plots").code == 0
+    assert call("report whole-results --png plots").code == 0
     assert (folder / "mine").read_text() == "precious"
     assert [plot for plot in (folder / "plots").iterdir() if plot.is_symlink()] == []
 

@@ -171,7 +171,7 @@ def alone(count: int, repeats: int = 12) -> TournamentPlan:
         (
             make_plan(3, RoundRobin(), repeats=3),
             rewarded(lambda spec: record(spec, [0.5, 0.5])),
-            r"All 3 agents are equal\.",
+            r"All 3 agents share the first place\.",
         ),
     ],
 )

@@ -65,8 +65,8 @@ def report(
         raise UsageError(f"{target} is not a regular file: remove it, or name another file with --output")
     plots = write_report(folder, target, embed=embed, plots=png, form=plots_format)
     print(f"report: {target}")
-    if plots:
-        print(f"plots:  {', '.join(str(path) for path in plots)}")
+    if png is not None:
+        print(f"plots:  {', '.join(map(str, plots)) or 'none, as there is nothing to draw'}")
 
 
 def _compare(first: Path, second: Path, output: Path | None) -> None:

@@ -57,7 +57,7 @@ export function leadLine(data) {
   const isSure = difference && (difference.low > 0 || difference.high < 0);
   const tied = data.standings.filter(({ place }) => place === 1).length;
   const line = (...parts) => el("p", { class: "lead-line" }, parts, ".");
-  if (tied > 2) return line(tied === data.agents.length ? `All ${count(tied)} agents are equal` : `${count(tied)} agents share the first place`);
+  if (tied > 2) return line(`${tied === data.agents.length ? "All " : ""}${count(tied)} agents share the first place`);
   if (first.points !== null) return line(one, ` is first with ${countOf(first.points, "point")}, `, other, ` has ${number(second.points)}`, by && ["; between them: ", by]);
   if (isSure) return line(one, " leads ", other, " by ", by);
   return line(one, " and ", other, " cannot be told apart", by && [": ", by]);
