@@ -13,7 +13,7 @@ import attrs
 import msgspec
 
 from flagfall.errors import FlagfallError, UsageError
-from flagfall.kernel.spaces import MAX_NAMED_ACTIONS
+from flagfall.kernel.descriptions import MAX_NAMED_ACTIONS
 
 MAX_SPEECH_CHARS: Final = 200
 """Longest text that the model may say at once: 200 turns of a byte task."""
