@@ -83,7 +83,7 @@ def record(here: Path, monkeypatch: pytest.MonkeyPatch, call: Any) -> Any:
     def play(*answers: Answer, options: str = "", control: str = CONTROL) -> type[Server]:
         with servers() as serve, monkeypatch.context() as patch:
             running = serve(*answers)
-            patch.setenv(URL, running.url)  # type: ignore[attr-defined]
+            patch.setenv(URL, running.url)
             agents = ["-a", f"llm{options}", "-a", f"llm{options}"]
             ended = call(RUN, control, *agents, "-o", "run.jsonl")
             assert ended.code == 0, ended.err
@@ -223,7 +223,7 @@ def test_a_tournament_is_played_again(call: Any, here: Path, monkeypatch: pytest
         running = serve(
             answers_with({"action": "B"}), answers_with({"action": "C"}), answers_with({"action": 0})
         )
-        monkeypatch.setenv(URL, running.url)  # type: ignore[attr-defined]
+        monkeypatch.setenv(URL, running.url)
         ended = call("tournament plans/plan.toml -o out -q --jobs 1")
         assert ended.code == 0, ended.err
     monkeypatch.delenv(URL)

@@ -172,8 +172,8 @@ class LanguageModel:
             EndpointError: the endpoint failed, and the match is to end then; or the prompt is not recorded.
         """
         late = "" if timer.late is None else "Your last answer came too late, or was illegal."
-        filled = dict.fromkeys(prompt.FIELDS, "") | values
-        filled |= {"lateness": late, "actions": form.choices, "form": form.example}
+        filled = {**dict.fromkeys(prompt.FIELDS, ""), **values, "lateness": late}
+        filled |= {"actions": form.choices, "form": form.example}
         system, remembered = prompt.fill(template.system, filled), prompt.fill(template.question, filled)
         digest = digest_of(self._dialogue.messages(system, remembered))
         if self._recorded is not None:
