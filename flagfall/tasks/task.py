@@ -355,7 +355,7 @@ class Task(TaskRole, ABC):
     def describe_action(self, action: Any, player: str | None = None) -> str:
         """Return the name of an action, from `class_action_names`; its value if it has none."""
         if self.class_action_names is None:
-            return name_of(action, ())
+            return super().describe_action(action, player)
         space = self.action_space_of(self.players[0] if player is None else player)
         return name_of(action, self.class_action_names(), int(getattr(space, "start", 0)))
 
