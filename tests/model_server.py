@@ -25,6 +25,7 @@ class Server(BaseHTTPRequestHandler):
     answers: list[Answer]
     asked: list[dict[str, Any]]
     keys: list[str]
+    url: str
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -48,22 +49,21 @@ class Server(BaseHTTPRequestHandler):
         pass
 
 
-def completes(content: Any) -> Answer:
+def completes(content: Any, **usage: int) -> Answer:
     text = content if isinstance(content, str) else json.dumps(content)
-    body = json.dumps(
-        {"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]}
+    message = {"role": "assistant", "content": text}
+    return status(
+        200, json.dumps({"id": "x", "choices": [{"index": 0, "message": message}], "usage": usage}).encode()
     )
-    return lambda server, _asked: server.give(200, body.encode())
 
 
-def status(code: int, body: bytes = b"no") -> Answer:
-    return lambda server, _asked: server.give(code, body)
+def status(code: int, body: bytes = b"no", **headers: str) -> Answer:
+    return lambda server, _asked: server.give(code, body, **headers)
 
 
 def calls(arguments: str) -> Answer:
     message = {"content": None, "tool_calls": [{"function": {"name": "answer", "arguments": arguments}}]}
-    body = json.dumps({"choices": [{"message": message}]}).encode()
-    return lambda server, _asked: server.give(200, body)
+    return status(200, json.dumps({"choices": [{"message": message}]}).encode())
 
 
 @contextmanager

@@ -125,18 +125,13 @@ class AgentSpec:
         Args:
             place: returns the new name, given the option and the old one.
         """
-        files = self.files
-        if not files:
+        if not self.files:
             return self
-        name, _, options = self.text.partition("?")
-        parts = []
-        for part in options.split("&"):
-            option = part.partition("=")[0]
-            if option in files:
-                file = place(option, files[option]).replace("%", "%25").replace("&", "%26")
-                part = f"{option}={file}"  # noqa: PLW2901 - the same with another value
-            parts.append(part)
-        return attrs.evolve(self, text=f"{name}?{'&'.join(parts)}")
+        name, _, rest = self.text.partition("?")
+        options = dict(part.split("=", 1) for part in rest.split("&"))
+        for option, file in self.files.items():
+            options[option] = place(option, file).replace("%", "%25").replace("&", "%26")
+        return attrs.evolve(self, text=f"{name}?{'&'.join(map('='.join, options.items()))}")
 
     def in_folder(self, folder: Path) -> AgentSpec:
         """Return the same spec with absolute paths, where it names files."""

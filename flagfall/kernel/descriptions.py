@@ -12,20 +12,26 @@ from operator import index
 from string import ascii_uppercase
 from typing import Any, Final
 
+MAX_INSTRUCTIONS_CHARS: Final = 4_000
+"""Longest goal and rules of a task: they are a part of each prompt of a language model."""
+
 MAX_TEXT_CHARS: Final = 8_000
 """Longer texts are cut: a board of 50 x 50 cells has 5,000."""
 
 MAX_ELEMENTS: Final = 2_500
 """Larger arrays are named by type and shape: a board of 50 x 50 cells is the most that a reader takes in."""
 
-MAX_CHOICES: Final = 256
-"""Most allowed actions that are named; positions of chess have up to 218."""
+MAX_NAMED_ACTIONS: Final = 256
+"""Most actions that are listed by their names; positions of chess have up to 218."""
 
 MAX_DEPTH: Final = 8
 """Values deeper in lists and mappings are left out."""
 
 EMPTY: Final = "."
 """The mark of an empty cell."""
+
+ALLOWED: Final = "allowed actions: "
+"""Beginning of the line with the actions that a mask allows."""
 
 _CUT: Final = "..."
 _MAX_ITEM_CHARS: Final = 500
@@ -138,16 +144,16 @@ def _entries(value: Mapping[Any, Any], name_action: Callable[[int], str], depth:
             is_whole = name == "observation" and value.keys() <= {name, _MASK}
             yield from lines if is_whole else _titled(f"{_item(name)}:", lines)
     if allowed is not None:
-        names = [name_action(place) for place in allowed[:MAX_CHOICES]]
-        more = [_CUT] if len(allowed) > MAX_CHOICES else []
-        yield f"allowed actions: {'; '.join(names + more) or 'none'}"
+        names = [name_action(place) for place in allowed[:MAX_NAMED_ACTIONS]]
+        more = [_CUT] if len(allowed) > MAX_NAMED_ACTIONS else []
+        yield f"{ALLOWED}{'; '.join(names + more) or 'none'}"
 
 
 def _allowed(mask: Any) -> list[int] | None:
     """Return the places of the actions that a mask allows, one more than are named; `None` for no mask."""
     if not _is_array(mask) or mask.ndim != 1 or mask.size > _MAX_MASK:
         return None
-    places: list[int] = mask.nonzero()[0][: MAX_CHOICES + 1].tolist()
+    places: list[int] = mask.nonzero()[0][: MAX_NAMED_ACTIONS + 1].tolist()
     return places
 
 
@@ -208,5 +214,5 @@ def _item(value: Any) -> str:
         return f"number of {value.bit_length()} bits"  # Python refuses to write the largest ones
     if isinstance(value, bytes):
         value = value[:_MAX_ITEM_CHARS]
-    text = value if isinstance(value, str) else str(value)
+    text = str(value)
     return text if len(text) <= _MAX_ITEM_CHARS else text[:_MAX_ITEM_CHARS] + _CUT

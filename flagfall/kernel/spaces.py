@@ -22,7 +22,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.kernel.descriptions import describe_value
+from flagfall.kernel.descriptions import (
+    MAX_INSTRUCTIONS_CHARS,
+    MAX_NAMED_ACTIONS,
+    MAX_TEXT_CHARS,
+    describe_value,
+)
 
 if TYPE_CHECKING:
     from flagfall.kernel.roles import TaskRole
@@ -30,16 +35,8 @@ if TYPE_CHECKING:
 MAX_LISTED_BOUNDS: Final = 64
 """Boxes with more elements than this report a single bound; pictures have thousands of equal ones."""
 
-MAX_TEXT_CHARS: Final = 200
-
-MAX_INSTRUCTION_CHARS: Final = 16_000
-"""Longest instructions that agents get: the rules of chess in full are as long."""
-
-MAX_OBSERVATION_CHARS: Final = 16_000
-"""Longest text of an observation that agents get; `descriptions.MAX_ELEMENTS` numbers have as many."""
-
-MAX_NAMED_ACTIONS: Final = 256
-"""More actions have no names: nobody chooses from a longer list."""
+MAX_LINE_CHARS: Final = 200
+"""Longest name of an action or a player, and longest text in place of a space."""
 
 
 @attrs.frozen
@@ -81,7 +78,7 @@ def describe_task(task: TaskRole, seat: int, action: Mapping[str, Any]) -> TaskD
     A text that the task fails to make is replaced: no match ends for it.
 
     Args:
-        action: the described action space.
+        action: the action space, as this module describes it.
 
     Returns:
         `None` for a continuous task: its agents are kept unaware of which task it is.
@@ -97,7 +94,7 @@ def describe_task(task: TaskRole, seat: int, action: Mapping[str, Any]) -> TaskD
         who = _made(partial(task.describe_player, player)) or player
     return TaskDescription(
         task.id,
-        _made(lambda: task.instructions, MAX_INSTRUCTION_CHARS) or "",
+        _made(lambda: task.instructions, MAX_INSTRUCTIONS_CHARS) or "",
         who,
         () if names == tuple(map(str, numbers)) else names,
     )
@@ -111,11 +108,11 @@ def describe_observation(task: TaskRole, seat: int, observation: Any) -> str:
     if task.continuous:
         return ""
     player = task.players[seat] if seat < len(task.players) else None
-    own = _made(partial(task.describe_observation, observation, player), MAX_OBSERVATION_CHARS)
-    return describe_value(observation)[:MAX_OBSERVATION_CHARS] if own is None else own
+    own = _made(partial(task.describe_observation, observation, player), MAX_TEXT_CHARS)
+    return describe_value(observation) if own is None else own
 
 
-def _made(make: Callable[[], Any], most: int = MAX_TEXT_CHARS) -> str | None:
+def _made(make: Callable[[], Any], most: int = MAX_LINE_CHARS) -> str | None:
     try:
         return str(make())[:most]
     except Exception:  # noqa: BLE001 - the task's own code
@@ -132,7 +129,7 @@ def legal_actions(task: TaskRole, seat: int) -> str:
     if space.get("type") == "discrete":
         return f"a whole number from {space['start']} to {space['start'] + space['n'] - 1}"
     text = space.get("text") or ", ".join(f"{key} {value}" for key, value in space.items() if key != "type")
-    return " ".join(filter(None, (space.get("type", "").replace("other", ""), text)))[:MAX_TEXT_CHARS]
+    return " ".join(filter(None, (space.get("type", "").replace("other", ""), text)))[:MAX_LINE_CHARS]
 
 
 def spaces_of(task: TaskRole, seat: int) -> Spaces:
@@ -177,7 +174,7 @@ def describe_space(space: Any) -> dict[str, Any]:
     for kind in type(space).__mro__:
         if kind.__name__ in _DESCRIBED:
             return _DESCRIBED[kind.__name__](space)
-    return {"type": "other", "text": str(space)[:MAX_TEXT_CHARS]}
+    return {"type": "other", "text": str(space)[:MAX_LINE_CHARS]}
 
 
 def whole_numbers(count: int, start: int = 0) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from types import GenericAlias, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
 from flagfall.errors import UsageError
-from flagfall.kernel.descriptions import name_of
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS, name_of
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import TaskRole
 from flagfall.tasks.sensors import Sensor, SensorSuite
@@ -100,9 +100,6 @@ def unknown_revision(recorded: Mapping[str, int], family: str) -> str | None:
         return None
     return f"it was played by revision {revision} of the rules of {family}; this flagfall has {known}"
 
-
-MAX_INSTRUCTIONS_CHARS: Final = 4_000
-"""Longest goal and rules of a task: they are a part of each prompt of a language model."""
 
 SINGLE_PLAYER = ("player_0",)
 
@@ -358,7 +355,7 @@ class Task(TaskRole, ABC):
     def describe_action(self, action: Any, player: str | None = None) -> str:
         """Return the name of an action, from `class_action_names`; its value if it has none."""
         if self.class_action_names is None:
-            return name_of(action, ())
+            return super().describe_action(action, player)
         space = self.action_space_of(self.players[0] if player is None else player)
         return name_of(action, self.class_action_names(), int(getattr(space, "start", 0)))
 

@@ -23,11 +23,11 @@ import trio
 
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.kernel.channels.arrays import msgpack_encoder
-from flagfall.kernel.descriptions import MAX_TEXT_CHARS
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS, MAX_TEXT_CHARS
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import Outcome, StepResult
 from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
-from flagfall.tasks.task import MAX_INSTRUCTIONS_CHARS, Task
+from flagfall.tasks.task import Task
 from flagfall.testing.agent_report import AgentUnderTest, report_agent
 from flagfall.timing import TimeControl
 

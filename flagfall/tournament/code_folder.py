@@ -95,9 +95,8 @@ def _agent(text: str) -> tuple[str, Mapping[str, Path]]:
     if spec.form.is_command:
         paths = [path for path in code_of_command(split_command(spec.target)) if not _is_of_system(path)]
         return text, named(tuple(paths))
-    template = spec.files.get(TEMPLATE)
-    own = spec.with_files(lambda _option, name: portable_path(name))
-    return own.text, {} if template is None else named((template,))
+    templates = tuple(file for option, file in spec.files.items() if option == TEMPLATE)
+    return spec.with_files(lambda _option, file: portable_path(file)).text, named(templates)
 
 
 def _is_of_system(path: str) -> bool:

@@ -180,13 +180,11 @@ class AgentTable:
 
     def noted_a_match(self, *names: str) -> Sequence[float | None]:
         """Return for each agent what it noted under some names, a match; `None` if it noted none of them."""
-        matches = dict(zip(self.agents, self.seats.counts.tolist(), strict=True))
-        found = [
-            [self._noted[agent, one] for one in names if (agent, one) in self._noted] for agent in matches
-        ]
-        return [
-            sum(sums) / matches[agent] if sums else None for agent, sums in zip(matches, found, strict=True)
-        ]
+        found: list[float | None] = []
+        for agent, matches in zip(self.agents, self.seats.counts.tolist(), strict=True):
+            sums = [self._noted[agent, name] for name in names if (agent, name) in self._noted]
+            found.append(sum(sums) / matches if sums else None)
+        return found
 
     @cached_property
     def task_points(self) -> Sequence[Sequence[Array]]:

@@ -9,15 +9,10 @@ from gymnasium import spaces
 
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.hosts.this_process import LoopHost
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS, MAX_NAMED_ACTIONS
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.roles import complete_task
-from flagfall.kernel.spaces import (
-    MAX_INSTRUCTION_CHARS,
-    MAX_NAMED_ACTIONS,
-    TaskDescription,
-    describe_task,
-    whole_numbers,
-)
+from flagfall.kernel.spaces import TaskDescription, describe_task, whole_numbers
 from tests.fakes import CountTask, InTurnTask, Played, play_here
 
 PATIENT = "start=20s act=20s/30s init=20s"
@@ -128,11 +123,11 @@ async def test_a_byte_task_tells_nothing_that_names_it():
 
 def test_what_a_task_says_is_bounded():
     class Long(Steps):
-        instructions = "x" * 2 * MAX_INSTRUCTION_CHARS
+        instructions = "x" * 2 * MAX_INSTRUCTIONS_CHARS
 
     described = describe_task(complete_task(Long()), 0, whole_numbers(MAX_NAMED_ACTIONS + 1))
     assert described is not None
-    assert len(described.instructions) == MAX_INSTRUCTION_CHARS
+    assert len(described.instructions) == MAX_INSTRUCTIONS_CHARS
     assert described.actions == ()
     named = describe_task(complete_task(Long()), 0, whole_numbers(MAX_NAMED_ACTIONS))
     assert named is not None

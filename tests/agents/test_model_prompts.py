@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from gymnasium import spaces
 
@@ -106,6 +107,27 @@ async def test_a_duel_names_its_legal_actions(server: Any):
     assert "\nYou are: player_0\nThere are three heaps" in system
     assert re.search("^Choose one of these actions: take 1 of heap 0, ", question, re.MULTILINE)
     assert "action_mask" not in question
+    assert "allowed actions" not in question, "they are in the prompt once"
+
+
+async def test_legal_actions_have_numbers_beside_names_that_are_too_many_to_list(server: Any):
+    class Board(CountTask):
+        nil_action = 1
+        action_space = spaces.Discrete(1_000)
+        observation_space = spaces.Discrete(2)
+
+        def reset(self, seed: int) -> Any:
+            super().reset(seed)
+            return {"action_mask": np.arange(1_000) % 500 == 1}
+
+        def describe_action(self, action: Any, player: Any = None) -> str:  # noqa: ARG002
+            return f"e{action}"
+
+    running = server(completes({"action": 501}))
+    await play_here(Board(1), model(running), control=PATIENT)
+    question = prompts(running)[1]
+    assert "\nallowed actions: e1; e501\n" in question
+    assert "\nChoose one of these actions: 1, 501\n" in question
 
 
 async def test_langroom_has_actions_made_of_numbers(server: Any):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,66 +11,22 @@ import pytest
 
 from flagfall import read_turns
 from flagfall.agents.samples.llm.settings import KEY, MODEL, URL
+from tests.model_server import SECRET, Answer, Server, completes, servers, status
 
-SECRET = "sk-0123456789abcdef"  # noqa: S105 - for this test
+SAYS_OK = completes({"say": "ok"}, prompt_tokens=40, completion_tokens=6)
 
 
-class Server(BaseHTTPRequestHandler):
-    """Answers every request with one status and text, after a pause."""
-
-    protocol_version = "HTTP/1.1"
-    status = 200
-    text = json.dumps(
-        {
-            "choices": [{"message": {"content": '{"say": "ok"}'}}],
-            "usage": {"prompt_tokens": 40, "completion_tokens": 6},
-        }
-    )
-    retry_after = ""
-    over = threading.Event()
-    waits = False
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        if self.waits:
-            self.over.wait(20)
-        body = self.text.encode()
-        try:
-            self.send_response(self.status)
-            if self.retry_after:
-                self.send_header("Retry-After", self.retry_after)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        except OSError:  # the client has gone
-            self.close_connection = True
-
-    def log_message(self, *_arguments: Any) -> None:
-        pass
+def never(server: Server, _asked: Any) -> None:
+    server.connection.recv(1)  # until the client has gone
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Answer], None]]:
     """Start a server, and set the variables of the agent."""
-    running: list[ThreadingHTTPServer] = []
-    over = threading.Event()
-
-    def start(**attributes: Any) -> None:
-        handler = type("Handler", (Server,), {"over": over, **attributes})
-        running.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
-        threading.Thread(
-            target=running[-1].serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        ).start()
-        monkeypatch.setenv(URL, f"http://127.0.0.1:{running[-1].server_port}/v1")
-
     monkeypatch.setenv(MODEL, "small")
     monkeypatch.setenv(KEY, SECRET)
-    monkeypatch.setattr(ThreadingHTTPServer, "daemon_threads", True)
-    yield start
-    over.set()
-    for one in running:
-        one.shutdown()
-        one.server_close()
+    with servers() as start:
+        yield lambda answer: monkeypatch.setenv(URL, start(answer).url)
 
 
 RUN = "run -t micro12 --steps 24 --time-control"
@@ -89,15 +42,15 @@ def sums(out: str) -> dict[str, str]:
 
 
 FAILURES = [
-    ({"waits": True}, "timed out"),
-    ({"status": 429, "text": f"slow down {SECRET}", "retry_after": "1"}, "rate limited"),
-    ({"status": 503, "text": SECRET}, "server errors"),
-    ({"text": "<html>"}, "broken answers"),
+    (never, "timed out"),
+    (status(429, f"slow down {SECRET}".encode(), Retry_After="1"), "rate limited"),
+    (status(503, SECRET.encode()), "server errors"),
+    (status(200, b"<html>"), "broken answers"),
 ]
 
 
 def test_a_model_that_answers(call: Any, serve: Any, tmp_path: Path) -> None:
-    serve()
+    serve(SAYS_OK)
     journal = tmp_path / "run.jsonl"
     ended = call(RUN, PATIENT, "-a", "llm?listen=8", "-o", journal)
     assert ended.code == 0
@@ -111,12 +64,12 @@ def test_a_model_that_answers(call: Any, serve: Any, tmp_path: Path) -> None:
     assert data["matches"][0]["seats"][0]["noted"]["answer_tokens"] == 18
 
 
-@pytest.mark.parametrize(("attributes", "kind"), FAILURES)
+@pytest.mark.parametrize(("answer", "kind"), FAILURES)
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object ByteStream")
 def test_a_model_that_fails_is_in_the_table(
-    call: Any, serve: Any, tmp_path: Path, attributes: Any, kind: str
+    call: Any, serve: Any, tmp_path: Path, answer: Answer, kind: str
 ) -> None:
-    serve(**attributes)
+    serve(answer)
     journal = tmp_path / "run.jsonl"
     control = CONTROL if kind == "timed out" else PATIENT
     for option, code in (("nil", 0), ("auto", 1)):
@@ -140,7 +93,7 @@ def test_an_endpoint_that_is_gone(call: Any, monkeypatch: pytest.MonkeyPatch, po
 
 
 def test_a_wrong_key_ends_the_match(call: Any, serve: Any) -> None:
-    serve(status=401, text=f'{{"error": {{"message": "no such key: {SECRET}"}}}}')
+    serve(status(401, f'{{"error": {{"message": "no such key: {SECRET}"}}}}'.encode()))
     ended = call(RUN, CONTROL, "-a", "llm?listen=12")
     assert ended.code == 1
     assert "no answer in 1 of 1 turn (refused): HTTP status 401 Unauthorized: no such key: ***\n" in ended.out
@@ -149,7 +102,7 @@ def test_a_wrong_key_ends_the_match(call: Any, serve: Any) -> None:
 
 @pytest.mark.parametrize("option", ["auto", "nil"])
 def test_standings_say_why_a_model_lost(call: Any, serve: Any, tmp_path: Path, option: str) -> None:
-    serve(status=401, text="no such key")
+    serve(status(401, b"no such key"))
     (tmp_path / "plan.toml").write_text(
         'format = "benchmark"\ntime_control = "start=20s act=5s/20s"\nrepeats = 2\n'
         f'[[agents]]\nname = "model"\nspec = "llm?listen=12&on_failure={option}"\n'
@@ -210,7 +163,7 @@ def test_a_tournament_checks_before_its_start(
 
 
 def test_a_tournament_gives_its_processes_the_variables(serve: Any, tmp_path: Path, call: Any) -> None:
-    serve()
+    serve(SAYS_OK)
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'format = "benchmark"\ntime_control = "start=20s act=5s/20s"\n'

@@ -83,7 +83,7 @@ def record(here: Path, monkeypatch: pytest.MonkeyPatch, call: Any) -> Any:
     def play(*answers: Answer, options: str = "", control: str = CONTROL) -> type[Server]:
         with servers() as serve, monkeypatch.context() as patch:
             running = serve(*answers)
-            patch.setenv(URL, running.url)  # type: ignore[attr-defined]
+            patch.setenv(URL, running.url)
             agents = ["-a", f"llm{options}", "-a", f"llm{options}"]
             ended = call(RUN, control, *agents, "-o", "run.jsonl")
             assert ended.code == 0, ended.err
@@ -165,7 +165,7 @@ def test_another_match_than_the_recorded_one_ends_with_the_turn(record: Any, cal
 
 def test_a_match_that_goes_on_longer_ends_with_the_turn(record: Any, call: Any, here: Path) -> None:
     record(*SCRIPT)
-    (here / "doors.py").write_text(GAME.replace("self.turns == 6", "self.turns == 8"))
+    (here / "doors.py").write_text(GAME.replace("self.turns == 6", "self.turns == 12"))
     ended = call(RUN, CONTROL, *["-a", "llm?answers=run.jsonl"] * 2)
     assert ended.code == 1
     assert "run.jsonl has no answer after turn 4: play the recorded tasks" in ended.out
@@ -223,7 +223,7 @@ def test_a_tournament_is_played_again(call: Any, here: Path, monkeypatch: pytest
         running = serve(
             answers_with({"action": "B"}), answers_with({"action": "C"}), answers_with({"action": 0})
         )
-        monkeypatch.setenv(URL, running.url)  # type: ignore[attr-defined]
+        monkeypatch.setenv(URL, running.url)
         ended = call("tournament plans/plan.toml -o out -q --jobs 1")
         assert ended.code == 0, ended.err
     monkeypatch.delenv(URL)

@@ -9,7 +9,7 @@ Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an
 Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
 Rule 4: each turn for which the model was asked has a note with question, answer, tokens, latency and failures
     (`flagfall.kernel.notes`), from which the match can be played again without the model
-    (`flagfall.agents.samples.llm.answers`).
+    (`flagfall.agents.samples.llm.recorded_answers`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from typing import Any, ClassVar, Final
 import trio
 
 from flagfall.agents.samples.llm import conversation, endpoint, forms, prompt, settings
-from flagfall.agents.samples.llm.answers import RecordedAnswers, check_answers
+from flagfall.agents.samples.llm.recorded_answers import RecordedAnswers, check_answers
 from flagfall.agents.samples.llm.turn import AskedTurn, Availability, digest_of
 from flagfall.kernel.channels.codecs import SILENCE
-from flagfall.kernel.descriptions import describe_value
+from flagfall.kernel.descriptions import ALLOWED, describe_value
 from flagfall.kernel.hosting import Briefing
+from flagfall.kernel.spaces import TaskDescription
 from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S
 
 MAX_WAIT_NS: Final = 60 * S
@@ -38,9 +39,6 @@ MAX_MARGIN_NS: Final = 200 * MS
 
 FIRST_PAUSE_SECONDS: Final = 0.1
 MAX_PAUSE_SECONDS: Final = 10.0
-
-MAX_PROMPT_CHARS: Final = 8_000
-"""Longest observation in a question."""
 
 _BYTES: Final = 256
 
@@ -127,18 +125,17 @@ class LanguageModel:
 
     async def reply(self, observation: Any, reward: float, timer: ElapsedTimer) -> Any:
         """Return the action of the model, or NIL."""
-        spaces, task = self._briefing.spaces, self._briefing.task
+        spaces, task = self._briefing.spaces, self._briefing.task or TaskDescription("")
         space = {} if spaces is None else spaces.action
         if type(observation) is int and space.get("n", _BYTES) == _BYTES:
             return await self._converse(observation, reward, timer)
-        names = () if task is None else task.actions
-        form = forms.action_form(space, _legal(observation, space), names)
+        form = forms.action_form(space, _legal(observation, space), task.actions)
         values = {
             "system": self._options.system or prompt.GAME_SYSTEM,
-            "task": "" if task is None else task.name,
-            "player": "" if task is None else task.player,
-            "rules": "" if task is None else task.instructions,
-            "observation": (self._briefing.text or describe_value(observation))[:MAX_PROMPT_CHARS],
+            "task": task.name,
+            "player": task.player,
+            "rules": task.instructions,
+            "observation": _without(form.choices, self._briefing.text or describe_value(observation)),
             "reward": f"{reward:g}",
         }
         move = await self._ask(self._template or prompt.GAME, values, form, timer)
@@ -153,7 +150,6 @@ class LanguageModel:
         if not self._to_say and self._listener.is_due():
             values = {
                 "system": self._options.system or prompt.SPEECH_SYSTEM,
-                **dict.fromkeys(("task", "player", "rules", "reward"), ""),
                 "observation": self._listener.take(),
             }
             said = await self._ask(self._template or prompt.SPEECH, values, forms.speech_form(), timer)
@@ -170,13 +166,14 @@ class LanguageModel:
         """Return the action in the model's answer; `None` where no valid one comes in time.
 
         Args:
-            values: those of the template's fields that say what is played.
+            values: those of the template's fields that say what is played; others are empty.
 
         Raises:
             EndpointError: the endpoint failed, and the match is to end then; or the prompt is not recorded.
         """
         late = "" if timer.late is None else "Your last answer came too late, or was illegal."
-        filled = {**values, "lateness": late, "actions": form.choices, "form": form.example, "time": ""}
+        filled = {**dict.fromkeys(prompt.FIELDS, ""), **values, "lateness": late}
+        filled |= {"actions": form.choices, "form": form.example}
         system, remembered = prompt.fill(template.system, filled), prompt.fill(template.question, filled)
         digest = digest_of(self._dialogue.messages(system, remembered))
         if self._recorded is not None:
@@ -241,3 +238,9 @@ def _legal(observation: Any, space: Mapping[str, Any]) -> list[int] | None:
     start = space.get("start", 0)
     numbers = range(start, start + space.get("n", 0))
     return [number for number, may in zip(numbers, observation["action_mask"], strict=False) if may]
+
+
+def _without(choices: str, shown: str) -> str:
+    """Return an observation without its line of allowed actions, if the prompt has the same ones anyway."""
+    same = f"{ALLOWED}{choices}"
+    return "\n".join(line for line in shown.split("\n") if line.replace("; ", ", ") != same)

@@ -10,7 +10,7 @@ from operator import itemgetter
 from textwrap import dedent
 from typing import Any, Final
 
-from flagfall.tasks.task import MAX_INSTRUCTIONS_CHARS
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS
 
 _SECTION: Final = re.compile(r"^(?= {0,3}#+\s)", re.MULTILINE)
 _BLOCK: Final = re.compile(r"\n\s*\n")

@@ -11,8 +11,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from flagfall.errors import UsageError
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS
 from flagfall.kernel.outcomes import StepResult
-from flagfall.tasks.task import MAX_INSTRUCTIONS_CHARS, Task
+from flagfall.tasks.task import Task
 from flagfall.tasks.vgdl.definition import DOWN, LEFT, NIL, RIGHT, UP, USE, GameDefinition, LevelDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance, start

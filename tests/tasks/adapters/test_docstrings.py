@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS
 from flagfall.tasks.adapters.docstrings import instructions_from, plain_text
 from flagfall.tasks.catalog import make_task
-from flagfall.tasks.task import MAX_INSTRUCTIONS_CHARS
 
 PAGE = """
     # Boxes

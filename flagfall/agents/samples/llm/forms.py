@@ -13,7 +13,7 @@ import attrs
 import msgspec
 
 from flagfall.errors import FlagfallError, UsageError
-from flagfall.kernel.spaces import MAX_NAMED_ACTIONS
+from flagfall.kernel.descriptions import MAX_NAMED_ACTIONS
 
 MAX_SPEECH_CHARS: Final = 200
 """Longest text that the model may say at once: 200 turns of a byte task."""
@@ -64,9 +64,13 @@ def action_form(
         UsageError: the space has other parts than numbers.
     """
     values = _values_of(space, legal, names)
-    example = f'Answer such as {{"action": {_json(values.shown)}}}.'
-    read = _reader(values)
-    return AnswerForm(example, _object({"action": values.schema}), read, values.choices, values.first)
+    return AnswerForm(
+        f'Answer such as {{"action": {_json(values.example)}}}.',
+        _object({"action": values.schema}),
+        lambda text: values.read(_field(text, "action")),
+        values.choices,
+        values.read(values.example),
+    )
 
 
 @attrs.frozen
@@ -74,15 +78,13 @@ class _Values:
     """Values that a part of an action may have.
 
     Attributes:
-        first: one of them.
-        shown: the same as the model is to write it.
+        example: one of them, as the model is to write it.
         read: returns the value that the model wrote; raises `InvalidAnswer`.
     """
 
     choices: str
     schema: dict[str, Any]
-    first: Any
-    shown: Any
+    example: Any
     read: Callable[[Any], Any]
 
 
@@ -113,17 +115,13 @@ def _numbers(numbers: Sequence[int], names: Mapping[int, str]) -> _Values:
             raise InvalidAnswer(f"{_json(value):.100} is not one of the actions")
         return number
 
-    first = numbers[0]
-    if by_name:
-        listed = list(by_name)
-        return _Values(", ".join(listed), {"type": "string", "enum": listed}, first, listed[0], read)
-    if len(numbers) > MAX_NAMED_ACTIONS:
+    if not by_name and len(numbers) > MAX_NAMED_ACTIONS:
         least, most = min(numbers), max(numbers)
         schema = {"type": "integer", "minimum": least, "maximum": most}
-        return _Values(f"{least} to {most}", schema, first, first, read)
-    return _Values(
-        ", ".join(map(str, numbers)), {"type": "integer", "enum": list(numbers)}, first, first, read
-    )
+        return _Values(f"{least} to {most}", schema, numbers[0], read)
+    listed = list(by_name or numbers)
+    schema = {"type": "string" if by_name else "integer", "enum": listed}
+    return _Values(", ".join(map(str, listed)), schema, listed[0], read)
 
 
 def _list(parts: Sequence[_Values]) -> _Values:
@@ -136,8 +134,7 @@ def _list(parts: Sequence[_Values]) -> _Values:
     return _Values(
         "; ".join(f"{place}: {part.choices}" for place, part in enumerate(parts)),
         {"type": "array", "items": {"type": "integer"}, "minItems": size, "maxItems": size},
-        [part.first for part in parts],
-        [part.shown for part in parts],
+        [part.example for part in parts],
         read,
     )
 
@@ -151,8 +148,7 @@ def _mapping(parts: Mapping[str, _Values]) -> _Values:
     return _Values(
         "; ".join(f"{key}: {part.choices}" for key, part in parts.items()),
         _object({key: part.schema for key, part in parts.items()}),
-        {key: part.first for key, part in parts.items()},
-        {key: part.shown for key, part in parts.items()},
+        {key: part.example for key, part in parts.items()},
         read,
     )
 
@@ -169,10 +165,6 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _reader(values: _Values) -> Callable[[str], Any]:
-    return lambda text: values.read(_field(text, "action"))
 
 
 def read_speech(text: str) -> str:

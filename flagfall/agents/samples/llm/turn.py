@@ -23,8 +23,11 @@ MAX_MODEL_CHARS: Final = 200
 
 _DIGEST_DIGITS: Final = 32
 
-_WHOLE_CENTS: Final = 9
+_COST_DECIMALS: Final = 9
 """Decimals of a cost in US dollars: a token costs some millionths."""
+
+_KEYS_BYTES: Final = 256
+"""Room for the names of the texts of a note."""
 
 
 def digest_of(messages: Sequence[Mapping[str, str]]) -> str:
@@ -101,20 +104,17 @@ class AskedTurn:
         if not self.is_answered:
             self.counts["turns_without_answer"] += 1
         counts = {"requests": requests, "retries": requests - 1, **self.counts}
-        known: dict[str, Any] = {"model": model[:MAX_MODEL_CHARS], "digest": self.digest}
-        known |= {name: count for name, count in counts.items() if count > 0}
-        if self.cost is not None:
-            known["cost"] = round(self.cost, _WHOLE_CENTS)
-        known["seconds"] = round(seconds, 6)
+        known = {
+            **({"model": model[:MAX_MODEL_CHARS]} if model else {}),
+            "digest": self.digest,
+            **{name: count for name, count in counts.items() if count > 0},
+            **({} if self.cost is None else {"cost": round(self.cost, _COST_DECIMALS)}),
+            "seconds": round(seconds, 6),
+        }
         found = self.completion
-        known = {name: one for name, one in known.items() if one != ""}
         texts = {"answer": found.text, "problem": self.problem}
         more = {"prompt": self.question, "system": self.system, "reasoning": found.reasoning}
         return _fitted(texts, more, found.tool_calls, known)
-
-
-_KEYS_BYTES: Final = 256
-"""Room for the names of the texts of a note."""
 
 
 def _fitted(
