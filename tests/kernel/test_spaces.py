@@ -108,7 +108,7 @@ def test_spaces_described_without_gymnasium_are_those_of_the_task(name: str, wra
     ],
 )
 def test_names_of_players_that_differ_in_a_number_alone_are_none(players, names):
-    task = complete_task(CountTask())
+    task: Any = complete_task(CountTask())
     task.players = players
     assert player_names(task) == names
 

@@ -332,7 +332,8 @@ def test_the_extra_is_named(export, game, monkeypatch):
 
 
 def test_too_many_frames_are_refused(export, game, tmp_path, monkeypatch):
-    monkeypatch.setattr(video, "_GIF", video._GIF._replace(max_frames=30))
+    form = video._GIF._replace(max_frames=30)
+    monkeypatch.setattr(video, "write_gif", partial(video.write_video, form))
     ended = export(game, "x.gif")
     assert (ended.code, list(tmp_path.iterdir())) == (2, [])
     assert "the video would have more than 30 frames: choose a part with --turns" in ended.err
