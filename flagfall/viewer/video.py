@@ -29,7 +29,7 @@ from flagfall.texts import counted, one_line
 from flagfall.viewer.parquet import take_events
 from flagfall.viewer.replay.frames import MAX_TILE_BYTES, decode_frames
 from flagfall.viewer.replay.page import chunks_with
-from flagfall.viewer.replay.recorded_match import RecordedMatch
+from flagfall.viewer.replay.recorded_match import RecordedMatch, whole_match
 from flagfall.viewer.video_drawing import TEXT_CELLS, Frames, Picture, SeatLine
 
 if TYPE_CHECKING:
@@ -127,10 +127,9 @@ def write_video(
     path = sources[0].path
     if problem := take_events(sources[0], lambda *_: None):
         report(problem)
-    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch, in_background=False)
     rate = speed if speed != "clock" and 1 <= speed <= form.max_rate else form.max_rate
-    with closing(match), closing(_Encoder(program, file, form, rate)) as encoder:
-        match.read_all()
+    opened = whole_match(path, trust=trust, rebuild=rebuild, watch=watch)
+    with opened as match, closing(_Encoder(program, file, form, rate)) as encoder:
         film = _Film(match, turns, report)
         frames = Frames(len(film.seats), form.max_side)
         began_ns: int | None = None
