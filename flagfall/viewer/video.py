@@ -257,7 +257,8 @@ class _Film:
         head, frames = decode_frames(self._match.frames(number, (part[0].number, part[-1].number)))
         by_number = {turn.number: turn for turn in part}
         for of, which, picture in frames:
-            by_number[of].pictures[which] = picture
+            if of in by_number:  # else it is a turn of seats that are not shown
+                by_number[of].pictures[which] = picture
         for of, names in head["players"]:
             by_number[of].players = names
         rows = {(of, row["seat"]): row for of, turn in by_number.items() for row in turn.rows}

@@ -205,7 +205,7 @@ class Execution:
         """Add what the task says of a turn of a seat, whose observation agrees with the journal."""
         assert self._rerun is not None
         task, seat = self._rerun.task, event.seat
-        if task is None or task is self._undescribed:
+        if task is None or task is self._undescribed or seat >= MAX_SEATS:
             return
         try:
             player = task.players[seat]
