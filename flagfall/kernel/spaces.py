@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -98,6 +99,17 @@ def describe_task(task: TaskRole, seat: int, action: Mapping[str, Any]) -> TaskD
         who,
         () if names == tuple(map(str, numbers)) else names,
     )
+
+
+def player_names(task: TaskRole) -> list[str]:
+    """Return what a task calls its players, in their order.
+
+    Empty where these names say nothing: that of a single player, and such as `player_0` and `player_1`, which
+    differ in a number alone.
+    """
+    names = [str(task.describe_player(player)) for player in task.players]
+    kinds = {re.sub(r"\d+", "", name) for name in names}
+    return names if len(kinds) > 1 else []
 
 
 def describe_observation(task: TaskRole, seat: int, observation: Any) -> str:

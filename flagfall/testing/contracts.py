@@ -1,11 +1,7 @@
-"""`check_agent`, `check_scheduler` and `check_task`: contracts as assertions for tests.
-
-    check_agent("bot.py:MyAgent", host="process", tasks=["micro4"])
-    check_scheduler(lambda: MyScheduler([make_task("micro1"), make_task("micro2")]))
-    check_task(MyTask)
+"""`check_agent` and `check_task`: contracts as assertions for tests.
 
 `check_agent` asserts the grades of `flagfall.testing.agent_report`, which `flagfall check-agent` prints. The
-rules of schedulers and tasks are functions; a violation is an `AssertionError` with the name of the rule.
+rules of tasks are functions; a violation is an `AssertionError` with the name of the rule.
 """
 
 from __future__ import annotations
@@ -19,14 +15,13 @@ from typing import Any, Final, TypeAlias
 import attrs
 import msgspec
 import numpy as np
-import trio
 
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.kernel.channels.arrays import msgpack_encoder
 from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS, MAX_TEXT_CHARS
 from flagfall.kernel.hosting import LocalHostKind
-from flagfall.kernel.outcomes import Outcome, StepResult
-from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
+from flagfall.kernel.outcomes import StepResult
+from flagfall.kernel.roles import TaskRole, complete_task, is_task
 from flagfall.tasks.task import Task
 from flagfall.testing.agent_report import AgentUnderTest, report_agent
 from flagfall.timing import TimeControl
@@ -68,27 +63,7 @@ def check_agent(
         assert grade.passed is not False, f"{grade.check}: {grade.found}"
 
 
-MakeScheduler: TypeAlias = Callable[[], SchedulerRole]
-
-TASKS: Final = 60
-"""Number of tasks that are requested."""
-
-
-def check_scheduler(make_scheduler: MakeScheduler) -> None:
-    """Check that a task scheduler keeps its contract (`flagfall.kernel.roles.SchedulerRole`).
-
-    Args:
-        make_scheduler: returns a new scheduler, with new tasks, from each call.
-
-    Raises:
-        AssertionError: a rule is violated; the message has its name and the reason.
-    """
-    for rule in SCHEDULER_RULES:
-        if (violation := _violation(rule, make_scheduler)) is not None:
-            raise violation
-
-
-def _violation(rule: Callable[..., None], *arguments: Any) -> AssertionError | None:
+def violation_of(rule: Callable[..., None], *arguments: Any) -> AssertionError | None:
     """Return the violation of a rule; any other error is one, too."""
     try:
         rule(*arguments)
@@ -99,108 +74,6 @@ def _violation(rule: Callable[..., None], *arguments: Any) -> AssertionError | N
         violation.__cause__ = error
         return violation
     return None
-
-
-def gives_tasks_until_it_is_done(make_scheduler: MakeScheduler) -> None:
-    """Check that `next_task` returns tasks, then only `None`, and that any outcome may be reported."""
-    scheduler = make_scheduler()
-    scheduler.set_seed(0)
-    for seed in range(4):
-        _play(scheduler, seed)
-    scheduler.close()
-
-
-def decides_by_seed_and_outcomes_alone(make_scheduler: MakeScheduler) -> None:
-    """Check that seed and outcomes alone decide on the tasks, and no global random generator."""
-    for seed in (0, 1, 2**63 - 1):
-        chosen = []
-        for noise in (1, 2):
-            random.seed(noise)
-            scheduler = make_scheduler()
-            scheduler.set_seed(seed)
-            chosen.append(_play(scheduler, seed))
-            scheduler.close()
-        assert chosen[0] == chosen[1], (
-            f"decides_by_seed_and_outcomes_alone: with seed {seed} it chose {chosen[0]}, then {chosen[1]}"
-        )
-
-
-def waits_for_outcomes(make_scheduler: MakeScheduler) -> None:
-    """Check that the first task comes before any report, and that a scheduler may be closed at once."""
-    make_scheduler().close()
-    scheduler = make_scheduler()
-    scheduler.set_seed(3)
-    task = _next(scheduler)
-    assert task is None or is_task(task), f"waits_for_outcomes: next_task returned {task!r}"
-    scheduler.close()
-
-
-def closes_what_it_gave(make_scheduler: MakeScheduler) -> None:
-    """Check that `close` closes every task that was returned, once."""
-    scheduler = make_scheduler()
-    scheduler.set_seed(0)
-    closed: dict[int, int] = {}
-    given: list[TaskRole] = []
-    for _ in range(TASKS):
-        task = _next(scheduler)
-        if task is None:
-            break
-        if not any(task is other for other in given):
-            given.append(task)
-            _count_closing(task, closed)
-        scheduler.report(Outcome(task.id, len(given), True, 1.0, 1))
-    scheduler.close()
-    for task in given:
-        times = closed[id(task)]
-        assert times == 1, f"closes_what_it_gave: {task.id} was closed {times} times"
-
-
-SCHEDULER_RULES: Final = (
-    gives_tasks_until_it_is_done,
-    decides_by_seed_and_outcomes_alone,
-    waits_for_outcomes,
-    closes_what_it_gave,
-)
-"""Rules, in order."""
-
-
-def _count_closing(task: Any, closed: dict[int, int]) -> None:
-    close = task.close
-    closed[id(task)] = 0
-
-    def counting() -> None:
-        closed[id(task)] += 1
-        close()
-
-    task.close = counting
-
-
-def _next(scheduler: SchedulerRole) -> TaskRole | None:
-    task: Any = scheduler.next_task()
-    if inspect.isawaitable(task):
-
-        async def awaited() -> Any:
-            return await task
-
-        task = trio.run(awaited)
-    return task  # type: ignore[no-any-return]  # the caller looks
-
-
-def _play(scheduler: SchedulerRole, seed: int) -> list[str]:
-    """Request tasks, report outcomes of all kinds, and return the ids of the tasks."""
-    dice = random.Random(seed)
-    chosen: list[str] = []
-    for index in range(TASKS):
-        task = _next(scheduler)
-        if task is None:
-            assert _next(scheduler) is None, "gives_tasks_until_it_is_done: after None came a task"
-            break
-        assert is_task(task), f"gives_tasks_until_it_is_done: next_task returned {task!r}"
-        chosen.append(task.id)
-        result = dice.choice([True, True, False, None])
-        ended = "finished" if result is not None else dice.choice(["finished", "truncated", "cut"])
-        scheduler.report(Outcome(task.id, index, result, dice.random(), dice.randrange(50), ended))  # type: ignore[arg-type]  # one of the three
-    return chosen
 
 
 MakeTask: TypeAlias = Callable[[], Any]
@@ -285,7 +158,7 @@ def report_task(
             continue
         meaning = inspect.getdoc(rule) or rule.__name__
         meaning = meaning.partition("\n")[0].removeprefix("Check that ").rstrip(".")
-        yield TaskGrade(rule.__name__, meaning, _violation(rule, make_task, seeds, steps))
+        yield TaskGrade(rule.__name__, meaning, violation_of(rule, make_task, seeds, steps))
 
 
 def says_what_it_is(make_task: MakeTask, _seeds: Sequence[int], _steps: int) -> None:

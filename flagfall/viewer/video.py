@@ -15,7 +15,9 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from itertools import groupby
+from functools import partial
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
@@ -27,7 +29,7 @@ from flagfall.texts import counted, one_line
 from flagfall.viewer.parquet import take_events
 from flagfall.viewer.replay.frames import MAX_TILE_BYTES, decode_frames
 from flagfall.viewer.replay.page import chunks_with
-from flagfall.viewer.replay.recorded_match import RecordedMatch
+from flagfall.viewer.replay.recorded_match import RecordedMatch, whole_match
 from flagfall.viewer.video_drawing import TEXT_CELLS, Frames, Picture, SeatLine
 
 if TYPE_CHECKING:
@@ -51,37 +53,29 @@ MAX_VALUE_CHARS: Final = 500
 _SILENCE: Final = 32
 _MAX_ASCII: Final = 128
 
+_PART_OF_FFMPEG: Final = re.compile(r"^\[[^]]*\] ")
+"""Beginning of a message of ffmpeg: its part, and an address in its memory."""
+
 
 class _Format(NamedTuple):
     """What a format of videos can hold.
 
     Attributes:
-        arguments: those of ffmpeg, which takes the frames.
-        then: arguments of further calls of ffmpeg, with the names of files that the ones before have made.
+        calls: arguments of the calls of ffmpeg, one after the other; the first one takes the frames. `OUTPUT`
+            stands for the file to write.
         max_rate: most frames a second; of faster turns some are left out.
         max_side: greatest width and height of the world, in pixels.
         max_frames: most frames of a file.
     """
 
-    arguments: Sequence[str]
-    then: Sequence[Sequence[str]]
+    calls: Sequence[str]
     max_rate: int
     max_side: int
     max_frames: int
 
 
-_PART_OF_FFMPEG: Final = re.compile(r"^\[[^]]*\] ")
-"""Beginning of a message of ffmpeg: its part, and an address in its memory."""
-
-_OUTPUT: Final = "OUTPUT"
-"""Stands in arguments for the file to write."""
-
 _MP4: Final = _Format(
-    (
-        *("-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p"),
-        *("-movflags", "+faststart", "-f", "mp4", _OUTPUT),
-    ),
-    (),
+    ("-c:v libx264 -preset veryfast -crf 18 -pix_fmt yuv420p -movflags +faststart -f mp4 OUTPUT",),
     max_rate=30,
     max_side=1_024,
     max_frames=1_000_000,
@@ -89,13 +83,10 @@ _MP4: Final = _Format(
 """H.264 with halved colours, which every browser plays; more than nine hours."""
 
 _GIF: Final = _Format(
-    ("-c:v", "libx264rgb", "-preset", "ultrafast", "-qp", "0", "frames.mkv"),
     (
-        ("-i", "frames.mkv", "-vf", "palettegen", "palette.png"),
-        (
-            *("-i", "frames.mkv", "-i", "palette.png"),
-            *("-filter_complex", "paletteuse=dither=none:diff_mode=rectangle", "-f", "gif", _OUTPUT),
-        ),
+        "-c:v libx264rgb -preset ultrafast -qp 0 all.mkv",
+        "-i all.mkv -vf palettegen palette.png",
+        "-i all.mkv -i palette.png -lavfi paletteuse=dither=none:diff_mode=rectangle -f gif OUTPUT",
     ),
     max_rate=20,
     max_side=480,
@@ -104,21 +95,7 @@ _GIF: Final = _Format(
 """One palette for all frames, which wait for it in a file without loss; times are hundredths of a second."""
 
 
-def write_mp4(
-    sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None], **chosen: Any
-) -> None:
-    """Write the video of a match as MP4; see `_write`."""
-    _write(_MP4, sources, file, report, **chosen)
-
-
-def write_gif(
-    sources: Sequence[Source], file: BinaryIO, report: Callable[[str], None], **chosen: Any
-) -> None:
-    """Write the video of a match as an animated GIF; see `_write`."""
-    _write(_GIF, sources, file, report, **chosen)
-
-
-def _write(
+def write_video(
     form: _Format,
     sources: Sequence[Source],
     file: BinaryIO,
@@ -150,34 +127,53 @@ def _write(
     path = sources[0].path
     if problem := take_events(sources[0], lambda *_: None):
         report(problem)
-    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch, in_background=False)
     rate = speed if speed != "clock" and 1 <= speed <= form.max_rate else form.max_rate
-    with closing(match), closing(_Encoder(program, file, form, rate)) as encoder:
-        match.read_all()
+    opened = whole_match(path, trust=trust, rebuild=rebuild, watch=watch)
+    with opened as match, closing(_Encoder(program, file, form, rate)) as encoder:
         film = _Film(match, turns, report)
         frames = Frames(len(film.seats), form.max_side)
-        held: _Scene | None = None
-        began_ns = 0
-        for number, scene in enumerate(film.scenes()):
-            if held is None:
-                began_ns = scene.at_ns
-            else:
-                seconds = (scene.at_ns - began_ns) / 10**9 if speed == "clock" else number / speed
-                encoder.put(held, frames, round(seconds * rate) - encoder.count)
-            held = scene
-        assert held is not None
-        encoder.put(held, frames, max(1, round(HOLD_SECONDS * rate)))
+        began_ns: int | None = None
+        for number, (scene, following) in enumerate(pairwise(film.scenes()), 1):
+            began_ns = scene.at_ns if began_ns is None else began_ns
+            seconds = (following.at_ns - began_ns) / 10**9 if speed == "clock" else number / speed
+            encoder.put(frames, scene, round(seconds * rate) - encoder.count)
+        encoder.put(frames, following, max(1, round(HOLD_SECONDS * rate)))
         encoder.finish()
 
 
-@attrs.frozen
-class _Scene:
+write_mp4: Final = partial(write_video, _MP4)
+write_gif: Final = partial(write_video, _GIF)
+
+
+class _Scene(NamedTuple):
     """What is shown from a time of the match on: the world and its caption."""
 
     at_ns: int
     world: Picture | str
     title: str
     seats: Sequence[SeatLine]
+
+
+@attrs.define(eq=False)
+class _Turn:
+    """A turn, and what the execution of the match tells of it.
+
+    Attributes:
+        rows: a row of the chunk for each seat that played, with the texts of its values.
+        pictures: `b`, before its actions, and `e`, the end of its task after them; pictures or texts.
+        players: the seats in the words of the task, where these are new.
+    """
+
+    number: int
+    rows: Sequence[dict[str, Any]]
+    pictures: dict[str, Picture | str] = attrs.Factory(dict)
+    players: Sequence[str] = ()
+
+
+_COLUMNS: Final = (
+    *("turn", "seat", "at_ns", "spent_ns", "credit_ns", "verdict", "reward", "observation", "action"),
+)
+"""Columns of a chunk that are shown."""
 
 
 class _Film:
@@ -191,24 +187,22 @@ class _Film:
         self._summary = summary = match.summary()
         if why := summary["pictures"]["why"]:
             raise UsageError(f"{match.path}: there are no pictures for a video: {why}")
-        self._chunks = range(len(summary["chunks"]))
         begins, ends = map(int, summary["turn_span"])
-        self._first, self._last = begins, ends
-        if turns is not None:
-            self._chunks = chunks_with(summary, match.path, *turns)
-            self._first, self._last = max(begins, turns[0]), min(ends, turns[1])
-        self._has_end = self._last == ends
+        first, last = turns or (begins, ends)
+        self._chunks = chunks_with(summary, match.path, first, last)
+        self._span = range(first, min(last, ends) + 1)
+        self._has_end = last >= ends
         self._begins = [task["first_turn"] for task in summary["tasks"]]
         names = [one_line(seat["name"]) for seat in summary["seats"]]
         self.seats: list[str] = [
             name if names.count(name) == 1 else f"{name} {seat}" for seat, name in enumerate(names)
         ]
+        self._players: Sequence[str] = ()
         self._totals = [0.0] * len(self.seats)
         for chunk in summary["chunks"][: self._chunks.start]:
             self._totals = [total + more for total, more in zip(self._totals, chunk["rewards"], strict=True)]
         self._tape: deque[tuple[int, str, str]] = deque(maxlen=TAPE_COLUMNS * TAPE_LINES)
         self._has_tape = summary["view"] == "bytes"
-        self._players: list[list[Any]] = []  # from a turn on, the seats in the words of the task
         self._part = FIRST_PART
         self._problem = ""
 
@@ -218,29 +212,30 @@ class _Film:
         Raises:
             UsageError: there is nothing to show.
         """
-        turn: _Turn | None = None
         scene: _Scene | None = None
+        ended_ns = 0
         for turn in self._turns():
-            after_ns = 0 if scene is None else scene.at_ns
-            for scene in self._scenes_of(turn, after_ns):
+            for scene in self._scenes_of(turn, ended_ns):
                 yield scene
-        if turn is None or scene is None:
+            ended_ns = max(ended_ns, *(row["at_ns"] for row in turn.rows))
+        if scene is None:
             raise UsageError(f"{self._match.path}: {self._problem or 'it has no turns to show'}")
         title = scene.title
         if self._problem:
             self._report(f"{self._match.path}: {self._problem}")
         elif self._has_end:
             title = self._result()
-        yield _Scene(max(scene.at_ns, turn.ended_ns), scene.world, title, self._lines(turn))
+        yield _Scene(ended_ns, scene.world, title, self._lines(turn))
 
     def _turns(self) -> Iterator[_Turn]:
         """Yield the turns with their pictures, up to the first one whose picture is missing."""
         for number in self._chunks:
             chunk = self._match.chunk(number)
-            numbers = chunk["turn"]
-            self._add_rewards(chunk, [row for row, turn in enumerate(numbers) if turn < self._first])
-            rows = [row for row, turn in enumerate(numbers) if self._first <= turn <= self._last]
-            turns = [_Turn(chunk, turn, list(of)) for turn, of in groupby(rows, numbers.__getitem__)]
+            columns = (chunk[name] for name in _COLUMNS)
+            rows = [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+            self._add_rewards([row for row in rows if row["turn"] < self._span.start])
+            shown = [row for row in rows if row["turn"] in self._span]
+            turns = [_Turn(turn, list(of)) for turn, of in groupby(shown, itemgetter("turn"))]
             at = 0
             while at < len(turns):
                 part = turns[at : at + self._part]
@@ -251,21 +246,25 @@ class _Film:
                         return
                     yield turn
 
-    def _add_rewards(self, chunk: dict[str, Any], rows: Sequence[int]) -> None:
+    def _add_rewards(self, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
-            self._totals[chunk["seat"][row]] += chunk["reward"][row] or 0
+            self._totals[row["seat"]] += row["reward"] or 0
 
     def _add_pictures(self, number: int, part: Sequence[_Turn]) -> None:
-        """Fill in the pictures of some turns of a chunk."""
+        """Fill in what the execution tells of some turns of a chunk."""
         if not self._summary["pictures"]["available"]:
             return
         head, frames = decode_frames(self._match.frames(number, (part[0].number, part[-1].number)))
         by_number = {turn.number: turn for turn in part}
         for of, which, picture in frames:
-            by_number[of].pictures[which] = picture
+            if of in by_number:  # else it is a turn of seats that are not shown
+                by_number[of].pictures[which] = picture
+        for of, names in head["players"]:
+            by_number[of].players = names
+        rows = {(of, row["seat"]): row for of, turn in by_number.items() for row in turn.rows}
         for of, seat, *texts in zip(*head["described"].values(), strict=True):
-            by_number[of].said[seat] = [None if text < 0 else head["texts"][text] for text in texts]
-        self._players = self._players[-1:] + head["players"]
+            words = zip(("observation", "action"), texts, strict=True)
+            rows[of, seat].update((name, head["texts"][text]) for name, text in words if text >= 0)
         self._has_tape |= head["continuous"]
         self._problem = head["why"]
         largest = max((scene["width"] * scene["height"] * 3 for scene in head["scenes"]), default=1)
@@ -276,52 +275,37 @@ class _Film:
         task = bisect_right(self._begins, turn.number) - 1
         name = one_line(self._summary["tasks"][task]["task"]) if task >= 0 else ""
         title = f"turn {turn.number:,}  {name}"
+        began_ns = min(row["at_ns"] - row["spent_ns"] - row["credit_ns"] for row in turn.rows)
         world = turn.pictures["b"] if "b" in turn.pictures else self._text(turn)
-        yield _Scene(max(after_ns, turn.began_ns), world, title, self._lines(turn))
-        self._add_rewards(turn.chunk, turn.rows)
+        self._players = turn.players or self._players
+        yield _Scene(max(after_ns, began_ns), world, title, self._lines(turn))
+        self._add_rewards(turn.rows)
         if "e" in turn.pictures:
-            at_ns = max(after_ns, turn.ended_ns)
+            at_ns = max(after_ns, *(row["at_ns"] for row in turn.rows))
             yield _Scene(at_ns, turn.pictures["e"], f"{title}, at its end", self._lines(turn))
 
     def _lines(self, turn: _Turn) -> list[SeatLine]:
-        verdicts = {turn.chunk["seat"][row]: turn.chunk["verdict"][row] for row in turn.rows}
-        players: list[str] = next(
-            (names for begins, names in reversed(self._players) if begins <= turn.number), []
-        )
-        named = {
-            seat: f"{self.seats[seat]} ({one_line(player)})"
-            for seat, player in enumerate(players[: len(self.seats)])
-        }
+        verdicts = {row["seat"]: row["verdict"].replace(ON_TIME, "") for row in turn.rows}
+        players = {seat: f" ({one_line(player)})" for seat, player in enumerate(self._players)}
         return [
-            SeatLine(
-                named.get(seat, name),
-                f"{round(total, 6):,.10g}",
-                verdicts.get(seat, ON_TIME).replace(ON_TIME, ""),
-            )
+            SeatLine(name + players.get(seat, ""), f"{round(total, 6):,.10g}", verdicts.get(seat, ""))
             for seat, (name, total) in enumerate(zip(self.seats, self._totals, strict=True))
         ]
 
     def _text(self, turn: _Turn) -> str:
         """Return the world of a turn without a picture: a tape of bytes, or what each seat saw and did."""
-        chunk = turn.chunk
-        if self._has_tape and chunk["numbers"]:
-            seen, played = (
-                _glyph(chunk["numbers"][name][turn.rows[0]]) for name in ("observation", "action")
-            )
-            self._tape.append((turn.number, seen, played))
-            lines = []
-            for _, entries in groupby(self._tape, key=lambda entry: entry[0] // TAPE_COLUMNS):
-                part = list(entries)
-                lines.append(f"teacher {''.join(seen for _, seen, _ in part)}")
-                lines += [f"learner {''.join(played for *_, played in part)}", ""]
+        lines: list[str] = []
+        first = turn.rows[0]
+        if self._has_tape and first["observation"].isdecimal():
+            heard, spoken = _glyph(first["observation"]), _glyph(first["action"])
+            self._tape.append((turn.number // TAPE_COLUMNS, heard, spoken))
+            for _, part in groupby(self._tape, itemgetter(0)):
+                _, teacher, learner = zip(*part, strict=True)
+                lines += [f"teacher {''.join(teacher)}", f"learner {''.join(learner)}", ""]
             return "\n".join(lines)
-        lines = []
         for row in turn.rows:
-            seat = chunk["seat"][row]
-            said = turn.said.get(seat, (None, None))
-            for what, column, of_task in zip(("saw", "did"), ("observation", "action"), said, strict=True):
-                text = chunk[column][row] if of_task is None else of_task
-                words = f"{self.seats[seat]} {what} {text[:MAX_VALUE_CHARS]}"
+            for what, name in (("saw", "observation"), ("did", "action")):
+                words = f"{self.seats[row['seat']]} {what} {row[name][:MAX_VALUE_CHARS]}"
                 lines += textwrap.wrap(words, TEXT_CELLS[0], subsequent_indent="  ")
         return "\n".join(lines)
 
@@ -334,46 +318,21 @@ class _Film:
             return f"{winners[0]} has won" if len(winners) == 1 else f"a draw: {', '.join(winners)}"
         if result["why"]:
             return str(result["why"])
-        tasks = f": {result['solved']} of {counted(result['played'], 'task')} solved"
         ended = f"the match has ended after {counted(over['turns'], 'turn')}"
+        tasks = f": {result['solved']} of {counted(result['played'], 'task')} solved"
         return ended + tasks * bool(result["solved"])
 
 
-@attrs.define(eq=False)
-class _Turn:
-    """A turn, as rows of a chunk, with what is shown of it.
-
-    Attributes:
-        pictures: `b`, before its actions, and `e`, the end of its task after them; pictures or texts.
-        said: by seat, observation and action in the words of the task, where it has others than the chunk.
-    """
-
-    chunk: dict[str, Any]
-    number: int
-    rows: Sequence[int]
-    pictures: dict[str, Picture | str] = attrs.Factory(dict)
-    said: dict[int, list[str | None]] = attrs.Factory(dict)
-
-    @property
-    def began_ns(self) -> int:
-        names = ("at_ns", "spent_ns", "credit_ns")
-        at_ns, spent_ns, credit_ns = (self.chunk[name] for name in names)
-        return int(min(at_ns[row] - spent_ns[row] - credit_ns[row] for row in self.rows))
-
-    @property
-    def ended_ns(self) -> int:
-        return int(max(self.chunk["at_ns"][row] for row in self.rows))
-
-
-def _glyph(number: int | None) -> str:
+def _glyph(text: str) -> str:
     """Return the letter of a byte or bit on a tape, as the page of a replay has it."""
-    if number is None:
+    if not text.isdecimal():
         return " "
+    number = int(text)
     if number in {0, 1}:
-        return str(number)
+        return text
     if number == _SILENCE:
         return "·"
-    return chr(number) if 0 < number < _MAX_ASCII and chr(number).isprintable() else "▯"
+    return chr(number) if number < _MAX_ASCII and chr(number).isprintable() else "▯"
 
 
 class _Encoder:
@@ -381,74 +340,62 @@ class _Encoder:
 
     def __init__(self, program: str, file: BinaryIO, form: _Format, rate: float) -> None:
         self.count: int = 0
+        self._program = program
         self._form = form
         self._rate = rate
-        self._words = (program, "-v", "error", "-y")
         # ffmpeg goes back to the beginning of its output, as it could not in a pipe.
         self._output = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         self._folder = tempfile.TemporaryDirectory(prefix="flagfall-video-")
-        self._messages = (Path(self._folder.name) / "messages").open("w+b")
+        self._messages = Path(self._folder.name) / "messages"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def put(self, scene: _Scene, frames: Frames, count: int) -> None:
+    def put(self, frames: Frames, scene: _Scene, count: int) -> None:
         """Show a scene in some frames; in none if it is over before the next frame."""
         self.count += max(0, count)
         if self.count > self._form.max_frames:
             most = f"the video would have more than {self._form.max_frames:,} frames"
             raise UsageError(f"{most}: choose a part with --turns, another --speed or another format")
-        if count > 0:
-            frame = frames.draw(scene.world, scene.title, scene.seats)
-            if self._process is None:
-                size = f"{frame.shape[1]}x{frame.shape[0]}"
-                words = (
-                    "-f",
-                    "rawvideo",
-                    "-pix_fmt",
-                    "rgb24",
-                    "-s",
-                    size,
-                    "-r",
-                    f"{self._rate:g}",
-                    "-i",
-                    "-",
-                )
-                self._process = self._start(*words, *self._form.arguments)
-            assert self._process.stdin is not None
-            try:
-                for _ in range(count):
-                    self._process.stdin.write(frame.data)
-            except OSError:
-                self._wait()
-
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        words = [self._output if word == _OUTPUT else word for word in arguments]
-        return subprocess.Popen(  # noqa: S603 - the program of the package
-            [*self._words, *words],
-            cwd=self._folder.name,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=self._messages,
-            process_group=0,  # Ctrl-C reaches the parent alone, which ends it
-        )
-
-    def _wait(self) -> None:
-        assert self._process is not None
+        if count <= 0:
+            return
+        frame = frames.draw(scene.world, scene.title, scene.seats)
+        if self._process is None:
+            size = f"{frame.shape[1]}x{frame.shape[0]}"
+            taken = f"-f rawvideo -pix_fmt rgb24 -s {size} -r {self._rate:g} -i -"
+            self._process = self._start(f"{taken} {self._form.calls[0]}")
         assert self._process.stdin is not None
+        try:
+            for _ in range(count):
+                self._process.stdin.write(frame.data)
+        except OSError:
+            self._wait(self._process)
+
+    def _start(self, arguments: str) -> subprocess.Popen[bytes]:
+        words = [self._output if word == "OUTPUT" else word for word in arguments.split()]
+        with self._messages.open("wb") as messages:
+            return subprocess.Popen(  # noqa: S603 - the program of the package
+                [self._program, "-v", "error", "-y", *words],
+                cwd=self._folder.name,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=messages,
+                process_group=0,  # Ctrl-C reaches the parent alone, which ends it
+            )
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
         with suppress(OSError):
-            self._process.stdin.close()
-        status = self._process.wait()
-        if status:
-            self._messages.seek(0)
-            lines = self._messages.read().decode(errors="replace").splitlines()
-            said = [_PART_OF_FFMPEG.sub("", line) for line in lines] or [f"it ended with status {status}"]
-            raise OSError(f"ffmpeg: {one_line(said[0])}")
+            process.communicate()
+        if process.returncode:
+            lines = self._messages.read_text(errors="replace").splitlines()
+            said = lines[0] if lines else f"it ended with status {process.returncode}"
+            raise OSError(f"ffmpeg: {one_line(_PART_OF_FFMPEG.sub('', said))}")
 
     def finish(self) -> None:
         """Complete the file; an `OSError` if it cannot be written."""
-        self._wait()
-        for arguments in self._form.then:
-            self._process = self._start(*arguments)
-            self._wait()
+        assert self._process is not None
+        self._wait(self._process)
+        for arguments in self._form.calls[1:]:
+            self._process = self._start(arguments)
+            self._wait(self._process)
 
     def close(self) -> None:
         """End ffmpeg if it still runs, and remove what is not the output."""
@@ -456,7 +403,6 @@ class _Encoder:
             self._process.kill()
             with suppress(OSError):
                 self._process.communicate()
-        self._messages.close()
         self._folder.cleanup()
 
 

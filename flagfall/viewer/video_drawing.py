@@ -7,11 +7,10 @@ another or leaves its line.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
@@ -49,8 +48,7 @@ _SELECT: Final = re.compile(r"\x1b\[([\d;]*)m")
 """Escape codes of terminals that choose colours, by which environments mark a place in their text."""
 
 
-@attrs.frozen
-class SeatLine:
+class SeatLine(NamedTuple):
     """A seat in a caption: its name, the total of its rewards, and its verdict unless it was on time."""
 
     name: str
@@ -71,19 +69,19 @@ class _Letters:
         self.height: int = round(bottom) + 4
         self._mask = lru_cache(4_096)(self._drawn)
 
-    def _drawn(self, character: str) -> Picture:
-        image = Image.new("L", (self.width, self.height))
+    def _drawn(self, character: str) -> Image.Image:
+        mask = Image.new("L", (self.width, self.height))
         if character.isprintable():
-            ImageDraw.Draw(image).text((0, 2), character, font=self._font, fill=255)
-        return np.asarray(image)
+            ImageDraw.Draw(mask).text((0, 2), character, font=self._font, fill=255)
+        return mask
 
-    def line(self, text: Sequence[str], marked: Sequence[bool] = (), colour: Colour = INK) -> Picture:
-        """Return a text as a picture; marked characters are dark on light."""
-        masks = [self._mask(character) for character in text or " "]
-        if any(marked):
-            masks = [255 - mask if mark else mask for mask, mark in zip(masks, marked, strict=True)]
-        share = np.hstack(masks)[:, :, None] / np.float32(255)
-        return (PAPER + share * np.subtract(colour, PAPER)).astype(np.uint8)
+    def write(self, image: Image.Image, left: int, top: int, text: Iterable[str], colour: Colour) -> None:
+        """Write characters into a picture; one that follows an escape is marked, as dark on light."""
+        for column, character in enumerate(text):
+            at, mask = (left + column * self.width, top), self._mask(character[-1])
+            if len(character) > 1:
+                image.paste(colour, (*at, at[0] + self.width, top + self.height))
+            image.paste(PAPER if len(character) > 1 else colour, at, mask)
 
 
 class Frames:
@@ -98,10 +96,7 @@ class Frames:
         self._lines = 1 + min(seats, MAX_CAPTION_SEATS) + (seats > MAX_CAPTION_SEATS)
         self._max_side = max_side
         self._stage: tuple[int, int] | None = None
-
-    @cached_property
-    def _letters(self) -> _Letters:
-        return _Letters()
+        self._letters = _Letters()
 
     def draw(self, world: Picture | str, title: str, seats: Sequence[SeatLine]) -> Picture:
         """Return a frame, [height, width, RGB], both even as most players need it.
@@ -110,23 +105,19 @@ class Frames:
             world: a picture of any size, which is fitted in, or a text.
             title: the first line of the caption.
         """
-        picture = self._text(world) if isinstance(world, str) else world
-        row_height = self._letters.height
+        picture = self._text(world) if isinstance(world, str) else Image.fromarray(world)
         if self._stage is None:
-            self._stage = self._stage_for(*picture.shape[1::-1])
-            sides = (self._stage[1] + self._lines * row_height + 8, self._stage[0])
-            self._empty = _paper(*(side + side % 2 for side in sides))
+            self._stage = self._stage_for(*picture.size)
         width, height = self._stage
         picture = _fitted(picture, width, height)
-        frame = self._empty.copy()
-        top, left = (height - picture.shape[0]) // 2, (width - picture.shape[1]) // 2
-        frame[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-        columns = (width - 8) // self._letters.width
+        letters = self._letters
+        sides = (width, height + self._lines * letters.height + 8)
+        frame = Image.new("RGB", (sides[0] + sides[0] % 2, sides[1] + sides[1] % 2), PAPER)
+        frame.paste(picture, ((width - picture.width) // 2, (height - picture.height) // 2))
+        columns = (width - 8) // letters.width
         for number, (text, colour) in enumerate(self._caption(title, seats, columns)):
-            line = self._letters.line(text, colour=colour)
-            at = height + 4 + number * row_height
-            frame[at : at + row_height, 4 : 4 + line.shape[1]] = line
-        return frame
+            letters.write(frame, 4, height + 4 + number * letters.height, text, colour)
+        return np.asarray(frame)
 
     def _stage_for(self, width: int, height: int) -> tuple[int, int]:
         most = self._max_side
@@ -147,44 +138,35 @@ class Frames:
             lines.append((_cut(f"and {len(seats) - MAX_CAPTION_SEATS} more seats", columns), MUTED))
         return lines
 
-    def _text(self, text: str) -> Picture:
+    def _text(self, text: str) -> Image.Image:
         """Return a text as a picture; what terminals would colour is marked."""
-        rows: list[list[tuple[str, bool]]] = [[]]
-        is_marked = False
+        rows: list[list[str]] = [[]]
+        mark = ""
         for number, part in enumerate(_SELECT.split(text)):
             if number % 2:
-                is_marked = part.strip("0;") != ""
+                mark = "\x1b" if part.strip("0;") else ""
                 continue
             for character in part.expandtabs(8):
                 if character == "\n":
                     rows.append([])
                 elif len(rows[-1]) < MAX_TEXT_CELLS[0]:
-                    rows[-1].append((character, is_marked))
+                    rows[-1].append(mark + character)
         rows = rows[: MAX_TEXT_CELLS[1]]
-        columns = max(TEXT_CELLS[0], *map(len, rows))
-        height, width = self._letters.height, self._letters.width
-        picture = _paper((1 + max(TEXT_CELLS[1], len(rows))) * height, (2 + columns) * width)
+        columns, lines = max(TEXT_CELLS[0], *map(len, rows)), max(TEXT_CELLS[1], len(rows))
+        width, height = self._letters.width, self._letters.height
+        picture = Image.new("RGB", ((2 + columns) * width, (1 + lines) * height), PAPER)
         for number, row in enumerate(rows):
-            if row:
-                line = self._letters.line(*zip(*row, strict=True))
-                top = height // 2 + number * height
-                picture[top : top + height, width : width + line.shape[1]] = line
+            self._letters.write(picture, width, height // 2 + number * height, row, INK)
         return picture
-
-
-def _paper(height: int, width: int) -> Picture:
-    return np.full((height, width, 3), PAPER, np.uint8)
 
 
 def _cut(text: str, columns: int) -> str:
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def _fitted(picture: Picture, width: int, height: int) -> Picture:
+def _fitted(picture: Image.Image, width: int, height: int) -> Image.Image:
     """Return a picture enlarged by a whole number, or reduced, so that it is not larger than a stage."""
-    rows, columns = picture.shape[:2]
-    scale = min(height / rows, width / columns)
-    if scale >= 1:
-        return picture.repeat(int(scale), axis=1).repeat(int(scale), axis=0)  # the larger one copies rows
-    size = (max(1, int(columns * scale)), max(1, int(rows * scale)))
-    return np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BOX))
+    scale = min(width / picture.width, height / picture.height)
+    factor, method = (scale, Image.Resampling.BOX) if scale < 1 else (int(scale), Image.Resampling.NEAREST)
+    columns, rows = (max(1, int(side * factor)) for side in picture.size)
+    return picture.resize((columns, rows), method)

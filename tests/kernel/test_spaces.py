@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 
 from flagfall.kernel.roles import complete_task
-from flagfall.kernel.spaces import describe_space, has_arrays, spaces_of
+from flagfall.kernel.spaces import describe_space, has_arrays, player_names, spaces_of
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.commai.wrapped_task import BitTask, WrappedTask
 from flagfall.tasks.task import Task
@@ -95,6 +95,22 @@ def test_spaces_described_without_gymnasium_are_those_of_the_task(name: str, wra
     described = spaces_of(task, 0)
     assert described.observation == describe_space(task.observation_space)
     assert described.action == describe_space(task.action_space)
+
+
+@pytest.mark.parametrize(
+    ("players", "names"),
+    [
+        (("player_0", "player_1", "player_10"), []),
+        (("0", "1"), []),
+        (("white",), []),
+        (("archer_0", "archer_1", "knight_0"), ["archer_0", "archer_1", "knight_0"]),
+        (("X", "O"), ["X", "O"]),
+    ],
+)
+def test_names_of_players_that_differ_in_a_number_alone_are_none(players, names):
+    task: Any = complete_task(CountTask())
+    task.players = players
+    assert player_names(task) == names
 
 
 class SlowlyDescribed(CountTask):

@@ -124,7 +124,7 @@ class Ladder(Task):
 def test_a_page_gets_goal_players_and_board_of_a_task():
     facts = facts_of_task(Ladder(), 0)
     assert len(facts["goal"]) == MAX_GOAL_CHARS
-    assert facts["players"] == ["left", ""]
+    assert facts["players"] == ["left", "player_1"]
     assert facts["board"]["areas"] == [(0.0, 0.0, 1.0, 0.5)]  # each once
     assert facts["board"]["actions"][298] == [298, [0, 0]]
     assert facts["controls"]["groups"] == [{"name": "Action", "buttons": []}]  # they come with each turn

@@ -222,6 +222,24 @@ class Blind(_World):
     pass
 
 
+class Crowd(_World):
+    players = tuple(map(str, range(258)))
+
+    def _reset(self, seed):
+        self.now = 0
+        return {"255": 0}
+
+    def _step(self, actions):
+        self.now += 1
+        return StepResult({str(255 + self.now % 2): 0}, {}, self.now == 3)
+
+    def render(self, mode="rgb"):
+        return np.full((5, 7, 3), self.now, np.uint8)
+
+    def describe_action(self, action, player=None):
+        return f"{player} goes"
+
+
 class Priority(_World):
     def render(self, mode="ansi"):
         if mode == "ansi":
@@ -255,6 +273,17 @@ def test_worlds_of_all_sizes_texts_and_none_are_frames_of_one_size(export, world
     assert all(side % 2 == 0 for side in frames[0].shape[:2])
     middle = frames[0].shape[1] // 2
     assert [frames[at][100, middle].tolist() for at in (1, 5)] == [[40] * 3, [200] * 3]
+
+
+def test_seats_beyond_those_that_are_shown_have_no_frames(export, worlds, tmp_path):
+    worlds("Small")
+    path = tmp_path / "crowd.jsonl"
+    flagfall.run(
+        "worlds.py:Crowd", [lambda _: 1] * 258, clock="virtual", scheduler="sequential:1", journal=path
+    )
+    ended = export(path, "crowd.gif", "--trust")
+    assert (ended.code, ended.err) == (0, "")
+    assert len(frames_of(tmp_path / "crowd.gif")[0]) == 3 + HOLD
 
 
 def test_who_waits_for_a_file_gets_it_at_the_priority_of_the_command(worlds):
@@ -332,7 +361,8 @@ def test_the_extra_is_named(export, game, monkeypatch):
 
 
 def test_too_many_frames_are_refused(export, game, tmp_path, monkeypatch):
-    monkeypatch.setattr(video, "_GIF", video._GIF._replace(max_frames=30))
+    form = video._GIF._replace(max_frames=30)
+    monkeypatch.setattr(video, "write_gif", partial(video.write_video, form))
     ended = export(game, "x.gif")
     assert (ended.code, list(tmp_path.iterdir())) == (2, [])
     assert "the video would have more than 30 frames: choose a part with --turns" in ended.err

@@ -26,7 +26,7 @@ from flagfall.errors import UsageError
 from flagfall.events import Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.roles import Area, TaskRole
-from flagfall.kernel.spaces import spaces_of
+from flagfall.kernel.spaces import player_names, spaces_of
 from flagfall.tasks.langroom.task import LangRoom
 from flagfall.tasks.task import ENVIRONMENT_MODES
 from flagfall.tasks.vgdl.task import VgdlTask
@@ -82,10 +82,9 @@ def facts_of_task(task: TaskRole, seat: int) -> dict[str, Any]:
         UsageError: the task cannot be described; the message has the reason.
     """
     with _describing(task):
-        names = [(player, task.describe_player(player)) for player in task.players]
         return {
             "goal": task.instructions[:MAX_GOAL_CHARS],
-            "players": ["" if name == player else name[:MAX_NAME_CHARS] for player, name in names],
+            "players": [name[:MAX_NAME_CHARS] for name in player_names(task)],
             "controls": controls_of(task, seat),
             "board": _board(task.layout_of_actions(task.players[seat])),
         }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 import resource
 import struct
 import threading
@@ -26,6 +25,7 @@ from flagfall.errors import UsageError
 from flagfall.events import Event, MatchStarted, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.kernel.roles import SchedulerRole, TaskDefaults, TaskRole
+from flagfall.kernel.spaces import player_names
 from flagfall.recording.journal.file import open_lines
 from flagfall.recording.journal.format import MAX_LINE_BYTES, SEAL_PREFIX, Digest, decode_events
 from flagfall.recording.journal.reader import JournalError, check_schema
@@ -44,8 +44,7 @@ MAX_WHY_CHARS: Final = 300
 MODES: Final = ("rgb", "ansi")
 """Render modes that are shown, the best first."""
 
-_NUMBERED: Final = re.compile(r"[a-z]*[ _-]?\d+")
-"""Names such as `player_0`, which say no more than the number of a seat."""
+_DEFAULTS: Final = {TaskDefaults.describe_action, TaskDefaults.describe_observation}
 
 Rebuild = Callable[[MatchStarted], SchedulerRole]
 """A function that returns the task scheduler of a match with new tasks."""
@@ -206,23 +205,16 @@ class Execution:
         """Add what the task says of a turn of a seat, whose observation agrees with the journal."""
         assert self._rerun is not None
         task, seat = self._rerun.task, event.seat
-        if task is None or task is self._undescribed:
+        if task is None or task is self._undescribed or seat >= MAX_SEATS:
             return
-        values = {
-            "describe_observation": (event.observation, self._rerun.observation),
-            "describe_action": (event.action, self._rerun.action),
-        }
         try:
-            texts: list[str | None] = []
-            for name, (shown, value) in values.items():
-                describe, text = getattr(task, name), None
-                # The chunk has the words of the default, of all but a digest.
-                if isinstance(shown, Digest) or not _is_default(describe, name):
-                    text = shortened(str(describe(value, task.players[seat])))
-                texts.append(None if text is None or text == text_of(shown) else text)
-            encoder.describe(event.turn, seat, *texts)
+            player = task.players[seat]
+            seen = _words(task.describe_observation, event.observation, self._rerun.observation, player)
+            done = _words(task.describe_action, event.action, self._rerun.action, player)
+            encoder.describe(event.turn, seat, seen, done)
             if task is not self._named:
-                self._named, self._names = task, _names_of_players(task)
+                names = player_names(task)[:MAX_SEATS]
+                self._named, self._names = task, [shortened(name, MAX_NAME_CHARS) for name in names]
             if self._names:
                 encoder.name_players(event.turn, self._names)
             is_number = type(event.observation) is int and len(task.players) == 1
@@ -253,18 +245,14 @@ class Execution:
             return
 
 
-def _is_default(method: Callable[..., str], name: str) -> bool:
-    return getattr(method, "__func__", None) is vars(TaskDefaults)[name]
-
-
-def _names_of_players(task: TaskRole) -> list[str]:
-    """Return what a task calls its players; nothing if these are numbers, or it has a single one."""
-    if len(task.players) == 1:
-        return []
-    names = [
-        shortened(str(task.describe_player(player)), MAX_NAME_CHARS) for player in task.players[:MAX_SEATS]
-    ]
-    return [] if all(_NUMBERED.fullmatch(name) for name in names) else names
+def _words(describe: Callable[[Any, str], str], recorded: Any, value: Any, player: str) -> str | None:
+    """Return what a task says of a value; `None` where the chunk has the same words, as by default."""
+    if isinstance(recorded, Digest):  # of which the chunk has no words
+        return shortened(str(describe(value, player)))
+    if getattr(describe, "__func__", None) in _DEFAULTS:
+        return None
+    text = shortened(str(describe(value, player)))
+    return None if text == text_of(recorded) else text
 
 
 def _render_nothing(_mode: str) -> None:

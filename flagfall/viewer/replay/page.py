@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -11,7 +10,7 @@ import attrs
 from flagfall.errors import UsageError
 from flagfall.viewer.pages import Block, page_parts
 from flagfall.viewer.replay.frames import no_frames
-from flagfall.viewer.replay.recorded_match import RecordedMatch
+from flagfall.viewer.replay.recorded_match import RecordedMatch, whole_match
 from flagfall.viewer.replay.summary import json_bytes, trim_chunk, trim_summary
 from flagfall.viewer.replay.texts import MAX_NAME_CHARS, shortened
 
@@ -55,9 +54,7 @@ def replay_parts(
         UsageError: the file is no journal, there are no such turns, or their data, without pictures, has more
             than `MAX_PAGE_BYTES`.
     """
-    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch, in_background=False)
-    with closing(match):
-        match.read_all()
+    with whole_match(path, trust=trust, rebuild=rebuild, watch=watch) as match:
         title = f"{shortened(match.path.name, MAX_NAME_CHARS)} - flagfall replay"
         blocks = _Blocks(match, "", MAX_PAGE_BYTES, report).made(turns, watch)
         yield from page_parts(title=title, entry=ENTRY, blocks=blocks, styles=STYLES)
@@ -97,9 +94,7 @@ def replay_blocks(
     Raises:
         UsageError: the file is no journal, or there are no such turns; `PageFull`: they need more room.
     """
-    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch, in_background=False)
-    with closing(match):
-        match.read_all()
+    with whole_match(path, trust=trust, rebuild=rebuild, watch=watch) as match:
         return dict(_Blocks(match, prefix, max_bytes).made(turns, watch))
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -28,7 +28,7 @@ from flagfall.viewer.replay.summary import json_bytes, summary_of, view_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from flagfall.viewer.replay.execution import Rebuild
     from flagfall.viewer.replay.tally import Tally
@@ -400,3 +400,18 @@ class RecordedMatch:
             if len(kept) > MAX_KEPT_CHUNKS:
                 kept.popitem(last=False)
             return kept[key]
+
+
+@contextmanager
+def whole_match(
+    path: str | os.PathLike[str],
+    *,
+    trust: bool = False,
+    rebuild: Rebuild | None = None,
+    watch: Callable[[int], None] = lambda _turn: None,
+) -> Iterator[RecordedMatch]:
+    """Open a journal, read to its present end, for a user who waits; see `RecordedMatch`."""
+    match = RecordedMatch(path, trust=trust, rebuild=rebuild, watch=watch, in_background=False)
+    with closing(match):
+        match.read_all()
+        yield match

@@ -10,7 +10,14 @@ import attrs
 
 from flagfall.tasks.catalog import family_of
 from flagfall.texts import one_line, short_names
-from flagfall.viewer.replay.tally import CHUNK_ROWS, COUNTED_EVENTS, MAX_SHARE, ChunkEntry, TaskEntry
+from flagfall.viewer.replay.tally import (
+    CHUNK_ROWS,
+    COUNTED_EVENTS,
+    COUNTED_VERDICTS,
+    ChunkEntry,
+    TaskEntry,
+    share_of,
+)
 from flagfall.viewer.replay.texts import MAX_ENTRIES, MAX_NAME_CHARS, MAX_TEXT_CHARS, exact, number, shortened
 
 if TYPE_CHECKING:
@@ -183,8 +190,6 @@ def _over(tally: Tally) -> dict[str, Any] | None:
 _DIGITS: Final = 12
 """Digits of sums of rewards; more are errors of rounding."""
 
-_LATE: Final = ("late", "overrun")
-
 
 def trim_summary(summary: dict[str, Any], chunks: range, span: tuple[int, int]) -> dict[str, Any]:
     """Return the summary of a part of a match: some chunks, and the turns of a span; see `trim_chunk`."""
@@ -231,8 +236,8 @@ def _correct(entry: dict[str, Any], chunk: dict[str, Any]) -> None:
     entry["first"] = chunk["first"]
     entry["turns"] = len(set(chunk["turn"]))
     entry["at_ns"] = [chunk["at_ns"][0], chunk["at_ns"][-1]] if rows else [0, 0]
-    entry["late"] = sum(verdict in _LATE for verdict in chunk["verdict"])
-    entry["illegal"] = chunk["verdict"].count("illegal")
+    verdicts = Counter(map(COUNTED_VERDICTS.get, chunk["verdict"]))
+    entry["late"], entry["illegal"] = verdicts["late"], verdicts["illegal"]
     entry["rewarded"] = sum(map(bool, chunk["reward"]))
     entry["ends_task"] = bool(rows) and chunk["turn"][-1] in chunk["ends"]
     events = Counter(COUNTED_EVENTS.get(event["kind"], "others") for event in chunk["events"])
@@ -246,5 +251,5 @@ def _correct(entry: dict[str, Any], chunk: dict[str, Any]) -> None:
         entry["notes"][seat] += chunk["note"][row] is not None
         entry["max_spent_ns"][seat] = max(entry["max_spent_ns"][seat], spent_ns)
         if soft_ns is not None:
-            share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns else MAX_SHARE * (spent_ns > 0)
-            entry["max_share"][seat] = round(max(entry["max_share"][seat] or 0.0, share), 4)
+            share = max(entry["max_share"][seat] or 0.0, share_of(spent_ns, soft_ns))
+            entry["max_share"][seat] = round(share, 4)

@@ -40,7 +40,7 @@ MAX_TASKS: Final = 2_000
 MAX_SEATS: Final = 256
 """The most seats that are shown; a journal may name any number."""
 
-_COUNTED: Final = {"late": "late", "overrun": "late", "illegal": "illegal"}
+COUNTED_VERDICTS: Final = {"late": "late", "overrun": "late", "illegal": "illegal"}
 """Verdicts that a chunk counts, and the names of their counts."""
 
 COUNTED_EVENTS: Final = {
@@ -137,6 +137,11 @@ class TaskEntry:
     first_turn: int
     turns: int = 0
     end: TaskEnded | None = None
+
+
+def share_of(spent_ns: int, soft_ns: int) -> float:
+    """Return the share of a soft limit that a turn took."""
+    return min(spent_ns / soft_ns, MAX_SHARE) if soft_ns > 0 else MAX_SHARE * (spent_ns > 0)
 
 
 class Damage(Exception):
@@ -243,7 +248,7 @@ class Tally:
         chunk.last = self._last_turn = turn
         chunk.at_ns = (chunk.at_ns[0] if chunk.rows else at_ns, at_ns)
         chunk.rows += 1
-        name = _COUNTED.get(verdict)
+        name = COUNTED_VERDICTS.get(verdict)
         if name is not None:
             chunk.counts[name] += 1
         if seat < len(self.seats):
@@ -251,8 +256,8 @@ class Tally:
             entry = self.seats[seat]
             entry.turns += 1
             entry.has_missed |= verdict in {"absent", "disqualified"}
-            entry.late += verdict in {"late", "overrun"}
-            entry.illegal += verdict == "illegal"
+            entry.late += name == "late"
+            entry.illegal += name == "illegal"
             entry.credit_ns += credit_ns
             chunk.notes[seat] += has_note
             if verdict != "absent":
@@ -301,8 +306,7 @@ class Tally:
     @staticmethod
     def _note_share(chunk: ChunkEntry, seat: int, spent_ns: int, soft_ns: int | None) -> None:
         if soft_ns is not None:
-            share = min(spent_ns / soft_ns, MAX_SHARE) if soft_ns > 0 else MAX_SHARE * (spent_ns > 0)
-            chunk.max_share[seat] = max(chunk.max_share[seat] or 0.0, share)
+            chunk.max_share[seat] = max(chunk.max_share[seat] or 0.0, share_of(spent_ns, soft_ns))
 
     def take_event(self, event: Any) -> None:
         """Take an event that is no turn; `Damage` if it names a seat that does not exist."""

@@ -18,21 +18,16 @@ from flagfall.texts import one_line, short_names
 from flagfall.tournament.plan.fingerprint import changed_settings, changes
 from flagfall.tournament.stats.elo import Ratings
 from flagfall.tournament.stats.intervals import Interval, independent_difference
-from flagfall.tournament.task_tables import TaskRow
 from flagfall.viewer.pages import self_contained_page
+from flagfall.viewer.report.data import MAX_TASK_ROWS, MAX_TITLE_CHARS
 from flagfall.viewer.report.source import ReportSource, facts_of, state_line
 
 MAX_AGENTS: Final = 200
 """Most agents that are compared, the best ones of the second tournament."""
 
-MAX_TASK_ROWS: Final = 5000
-"""Most rows of the table of tasks and agents."""
-
 MAX_CHANGES: Final = 200
 MAX_CHANGE_CHARS: Final = 300
 """Most lines on how the plans differ, and the length of each."""
-
-MAX_TITLE_CHARS: Final = 300
 
 LEAST_AGENTS: Final = 2
 """Agents whose mean is what Elo is relative to: a single one is its own mean."""
@@ -131,7 +126,8 @@ def _task_rows(
         if measures[0][row.task] != measures[1][row.task]:
             others[row.task] = None
             continue
-        rows.append({"task": row.task, "agent": row.agent, **_compared(former, row)})
+        matches, score = [former.matches, row.matches], _pair(former.score, row.score)
+        rows.append({"task": row.task, "agent": row.agent, "matches": matches, "score": score})
     return rows, list(others)
 
 
@@ -141,10 +137,6 @@ def _measures(source: ReportSource) -> Mapping[str, Any]:
         task.name: task.score if task.seats == 1 else (task.seats, frozenset(task.agents))
         for task in source.plan.tasks
     }
-
-
-def _compared(first: TaskRow, second: TaskRow) -> dict[str, Any]:
-    return {"matches": [first.matches, second.matches], "score": _pair(first.score, second.score)}
 
 
 def _others(source: ReportSource, than: ReportSource) -> list[str]:
