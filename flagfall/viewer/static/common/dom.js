@@ -157,6 +157,17 @@ export function shortName(name, max = 40, whole = name) {
 }
 
 /**
+ * Untrusted name of a task in its short form.
+ * @param {string} name the whole name, which shows when pointed at
+ * @param {Object<string, string>} short short forms by name, of those that have one
+ * @param {number} [max] longest text
+ * @returns {HTMLElement}
+ */
+export function briefName(name, short, max = 80) {
+  return shortName(Object.hasOwn(short, name) ? short[name] : name, max, name);
+}
+
+/**
  * Announce a change to screen readers; the newest text wins.
  * @param {string} text one sentence
  */

@@ -2,8 +2,8 @@
 
 import { el, fill } from "../common/dom.js";
 import { count } from "../common/format.js";
-import { icon } from "./icons.js";
 import { JUMPS, totalOf } from "./jumps.js";
+import { icon } from "./marks.js";
 import { SPEEDS } from "./player.js";
 
 /** Bar of controls. */

@@ -1,9 +1,9 @@
 // The conversation: what agents noted on their turns, to read down, page by page.
 
-import { el, plain, refill, shortName } from "../common/dom.js";
+import { el, plain, refill } from "../common/dom.js";
 import { clockTime, count } from "../common/format.js";
 import { FilteredRows } from "./filteredrows.js";
-import { icon } from "./icons.js";
+import { icon, seatTitle } from "./marks.js";
 import { noteBlocks, noteText } from "./notes.js";
 
 const NOTES_A_PAGE = 20;
@@ -100,12 +100,11 @@ export class ConversationPanel {
   }
 
   makeEntry({ turn, seat, at_ns: at, note }) {
-    const { seats } = this.store.summary;
-    const who = seats.length > 1 ? [`Seat ${seat} · `, shortName(seats[seat].name)] : null;
+    const { summary } = this.store;
     return el("li", { dataset: { turn } },
       el("header", {},
         el("button", { type: "button", class: "link", onclick: () => this.go(turn) }, `Turn ${count(turn)}`),
-        who && el("span", {}, who), el("span", { class: "muted small number" }, plain(clockTime(at)))),
+        summary.seats.length > 1 && el("span", {}, seatTitle(summary, seat)), el("span", { class: "muted small number" }, plain(clockTime(at)))),
       noteBlocks(note, { wanted: this.rows.wanted }));
   }
 

@@ -3,8 +3,7 @@
 import { el, refill, visible } from "../common/dom.js";
 import { clockTime, count, number } from "../common/format.js";
 import { FilteredRows } from "./filteredrows.js";
-import { shownTurn } from "./turnpanel.js";
-import { VERDICTS } from "./verdicts.js";
+import { VERDICTS } from "./marks.js";
 
 const ROW_HEIGHT = 30;
 
@@ -125,7 +124,7 @@ export class EventsPanel {
       this.printsOf = summary;
       this.printed = summary.chunks.map(() => []);
       summary.seats.forEach(({ printed }, seat) => printed.forEach((part) => {
-        const turn = shownTurn(part, summary);
+        const turn = this.store.shownTurn(part);
         this.printed[this.store.chunkOf(turn)].push({ seat, turn, text: part.text });
       }));
     }

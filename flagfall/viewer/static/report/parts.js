@@ -3,7 +3,7 @@
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { number, percent } from "../common/format.js";
 import { intervalPoint, linear, svg } from "../common/svg.js";
-import { agentLook } from "../common/palette.js";
+import { agentLook, swatch } from "../common/palette.js";
 
 const REPORT_MAX_NAME = 40;
 const REPORT_MAX_LABEL = 28;
@@ -61,7 +61,7 @@ export function levelOf(data, key) {
  */
 export function agentName(data, agent) {
   if (agent === null || agent === undefined) return el("span", { class: "muted" }, "–");
-  return el("span", { class: "agent" }, agentSwatch(agent), reportName(data.agents[agent]));
+  return el("span", { class: "agent" }, swatch(agent), reportName(data.agents[agent]));
 }
 
 /**
@@ -71,7 +71,7 @@ export function agentName(data, agent) {
  * @returns {HTMLElement}
  */
 export function agentLabel(data, agent) {
-  return el("span", { class: "agent" }, agentSwatch(agent), el("bdi", { class: "untrusted" }, reportLabel(data.agents[agent])));
+  return el("span", { class: "agent" }, swatch(agent), el("bdi", { class: "untrusted" }, reportLabel(data.agents[agent])));
 }
 
 /**
@@ -83,17 +83,6 @@ export function agentLabel(data, agent) {
 export function matchName(data, match) {
   const shown = reportName(match);
   return data.embedded.some((one) => one.match === match) ? el("a", { href: `#match=${encodeURIComponent(match)}` }, shown) : shown;
-}
-
-/**
- * Short stroke in the look of an agent's line.
- * @param {number} agent place of the agent
- * @returns {SVGElement}
- */
-export function agentSwatch(agent) {
-  const { colour, dash } = agentLook(agent);
-  return svg("svg", { class: "swatch", viewBox: "0 0 18 8", width: 18, height: 8, "aria-hidden": "true" },
-    svg("line", { x1: 1, x2: 17, y1: 4, y2: 4, "stroke-dasharray": dash || null, style: { stroke: colour } }));
 }
 
 /**
