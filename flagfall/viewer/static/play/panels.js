@@ -35,7 +35,7 @@ function keyList(controls) {
   }
   return controls.groups.map(({ name, buttons }) => el("section", {},
     controls.groups.length > 1 ? el("h3", {}, name) : null,
-    el("ul", { class: "keys" }, buttons.map((button) => el("li", {},
+    el("ul", { class: "bare-list keys" }, buttons.map((button) => el("li", {},
       button.keys.length ? button.keys.map((key) => el("kbd", {}, keyName(key))) : el("span", { class: "muted" }, "button"),
       " ", visible(button.name, MAX_NAME))))));
 }
@@ -69,7 +69,7 @@ export function startScreen(about, begin) {
 export function scorePanel() {
   const figures = el("dl", { class: "figures" });
   const recent = el("p", { class: "recent number", "aria-label": "Last rewards" });
-  const tasks = el("ul", { class: "results small" });
+  const tasks = el("ul", { class: "bare-list results small" });
   const element = el("section", { class: "panel score", "aria-label": "Score" }, figures, recent, tasks);
   const figure = (name, value, kind = "") => el("div", { class: kind }, el("dt", {}, name), el("dd", { class: "number" }, value));
   return {

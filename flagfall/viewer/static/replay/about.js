@@ -3,6 +3,7 @@
 import { briefName, el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
 import { swatch } from "../common/palette.js";
+import { textBlock } from "../common/texts.js";
 import { resultTag, seatTitle } from "./marks.js";
 import { MAX_SHOWN_SEATS } from "./store.js";
 
@@ -52,7 +53,7 @@ class Scores {
   constructor(store) {
     this.store = store;
     this.players = [];
-    this.list = el("ul", { class: "scores" });
+    this.list = el("ul", { class: "bare-list scores" });
     this.text = el("strong");
     this.element = el("p", { class: "result" }, this.text);
   }
@@ -171,7 +172,7 @@ export class TasksPanel {
     const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("; ");
     const go = () => this.go(task.first_turn);
     return el("tr", { dataset: { first: task.first_turn }, title: metrics ? plain(metrics, 400) : null },
-      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: go }, briefName(task.task, this.store.summary.short))),
+      el("th", { scope: "row" }, el("button", { type: "button", class: "bare link", onclick: go }, briefName(task.task, this.store.summary.short))),
       el("td", { class: "number" }, count(task.first_turn)), el("td", { class: "number" }, count(task.turns)),
       el("td", {}, resultTag(task) ?? el("span", { class: "muted" }, "–")), el("td", { class: "number" }, number(task.reward, 6)),
       el("td", {}, plain(task.ended || "–", 40)));
@@ -204,7 +205,7 @@ export class PrintsPanel {
     fill(this.element, el("header", {}, el("h2", {}, "Prints and reasons")), found.map(([seat, index]) => el("article", {},
       el("h3", {}, seatTitle(summary, index)),
       seat.disqualified && reasonOf(seat.disqualified),
-      seat.printed.length > 0 && el("dl", { tabindex: "0", "aria-label": "Printed" }, seat.printed.map(partOf)))));
+      seat.printed.length > 0 && el("dl", { class: "box printed", tabindex: "0", "aria-label": "Printed" }, seat.printed.map(partOf)))));
   }
 }
 
@@ -216,7 +217,7 @@ export class PrintsPanel {
 export function reasonOf({ at_ns: at, reason, detail }) {
   return [
     el("p", { class: "notice bad" }, `Disqualified after ${duration(at)}: `, visible(reason, 80)),
-    detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true, code: true })),
+    detail && el("div", { class: "box", tabindex: "0", role: "region", "aria-label": "Detail" }, textBlock("Detail", detail, { code: true })),
   ];
 }
 

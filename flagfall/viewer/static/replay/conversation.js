@@ -45,7 +45,7 @@ export class ConversationPanel {
 
   build() {
     this.place = el("span", { class: "small number" });
-    this.list = el("ol", { class: "conversation-list", tabindex: "0", "aria-label": "Notes" });
+    this.list = el("ol", { class: "bare-list conversation-list", tabindex: "0", "aria-label": "Notes" });
     const turnOver = (name, label, step) => el("button", {
       type: "button", class: "icon", "aria-label": label, title: label, onclick: () => this.show(this.page + step),
     }, icon(name));
@@ -103,7 +103,7 @@ export class ConversationPanel {
     const { summary } = this.store;
     return el("li", { dataset: { turn } },
       el("header", {},
-        el("button", { type: "button", class: "link", onclick: () => this.go(turn) }, `Turn ${count(turn)}`),
+        el("button", { type: "button", class: "bare link", onclick: () => this.go(turn) }, `Turn ${count(turn)}`),
         summary.seats.length > 1 && el("span", {}, seatTitle(summary, seat)), el("span", { class: "muted small number" }, plain(clockTime(at)))),
       noteBlocks(note, { wanted: this.rows.wanted }));
   }

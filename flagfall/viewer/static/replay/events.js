@@ -92,7 +92,7 @@ export class EventsPanel {
   }
 
   build() {
-    this.list = el("ol", { class: "event-rows" });
+    this.list = el("ol", { class: "bare-list event-rows" });
     this.scroller = el("div", { class: "event-list", tabindex: "0", role: "region", "aria-label": "Events" },
       this.rows.nothing, this.list);
     this.scroller.addEventListener("scroll", () => this.later());
@@ -210,7 +210,7 @@ export class EventsPanel {
 
   makeRow(row, place) {
     const tone = row.tone ?? VERDICTS[row.kind]?.tone ?? TONES[row.kind] ?? "";
-    const button = el("button", { type: "button", onclick: () => this.press(item, row, place) },
+    const button = el("button", { type: "button", class: "bare", onclick: () => this.press(item, row, place) },
       el("span", { class: "number muted event-turn" }, count(row.turn)),
       el("span", { class: "number muted event-time" }, clockTime(row.at_ns)),
       el("span", { class: `tag ${tone}` }, labelOf(row)),
@@ -265,7 +265,7 @@ export class EventsPanel {
 
 /** Show the text of a row in full below it. */
 function openRow(item, row) {
-  item.append(el("div", { class: "event-detail mono", tabindex: "0", role: "region", "aria-label": "Text in full" },
+  item.append(el("div", { class: "box event-detail mono", tabindex: "0", role: "region", "aria-label": "Text in full" },
     visible(row.text, MAX_OPEN_CHARS, { lines: true })));
   item.classList.add("open");
   item.firstElementChild.setAttribute("aria-expanded", "true");

@@ -216,5 +216,5 @@ function legend(summary) {
   for (const [verdict, seen] of Object.entries(occurs)) {
     if (seen) items.push(el("li", { title: VERDICTS[verdict].means }, verdictShape(verdict), verdict));
   }
-  return el("ul", { class: "legend small muted" }, items);
+  return el("ul", { class: "bare-list legend small muted" }, items);
 }

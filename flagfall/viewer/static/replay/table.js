@@ -59,7 +59,7 @@ export class TableView {
     if (key === this.headed) return;
     this.headed = key;
     const column = (name, kind = null) => el("th", { scope: "col", class: kind }, name);
-    const columns = () => [column("Observation", "observation"), column("Action"), column("Reward", "number")];
+    const columns = () => [column("Observation", "observation"), column("Action", "action"), column("Reward", "number")];
     const name = (_, index) => el("th", { scope: "colgroup", colspan: "3", class: "seat" },
       seatTitle(this.store.summary, index, players[index]));
     const isMany = this.seats.length > 1;
@@ -71,7 +71,7 @@ export class TableView {
   /** First cell of a row: a button that leads there. */
   lead(turn, atEnd, text) {
     const press = () => this.go(turn, atEnd);
-    return el("th", { scope: "row", class: "number" }, el("button", { type: "button", class: "link", onclick: press }, text));
+    return el("th", { scope: "row", class: "number" }, el("button", { type: "button", class: "bare link", onclick: press }, text));
   }
 
   row(turn, isShown) {

@@ -32,9 +32,9 @@ class SeatCard {
       el("dl", {},
         row("time", "Think time", "number"), row("reward", "Reward", "number"),
         row("action", "Action", "mono"), row("refused", "Refused", "mono"), row("answers", "Answers"),
-        row("observation", "Observation", "mono value-box")));
+        row("observation", "Observation", "mono box value-box")));
     this.said = el("div", { class: "said", hidden: true });
-    this.note = el("div", { class: "note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
+    this.note = el("div", { class: "box note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
     this.element.append(this.said, this.note);
     this.values.observation.tabIndex = 0; // it scrolls
     this.shown = {};
@@ -103,7 +103,7 @@ class SeatCard {
     this.shown.said = key;
     this.said.hidden = key === null;
     fill(this.said, reason && reasonOf(reason),
-      printed.length > 0 && el("dl", { class: "printed", tabindex: "0", "aria-label": "Printed" }, printed.map(partOf)));
+      printed.length > 0 && el("dl", { class: "box printed", tabindex: "0", "aria-label": "Printed" }, printed.map(partOf)));
   }
 
   /** Show a note; its place stays in turns without one, so that nothing below moves. */

@@ -55,7 +55,7 @@ function reportColumns(data) {
 }
 
 function reportSeatOf(data, { agent, score, fell }) {
-  return el("span", { class: "seat" }, agentName(data, agent), " ", el("span", { class: "number" }, shortNumber(score)),
+  return el("span", { class: "seat" }, agentName(data, agent), " ", el("strong", { class: "number" }, shortNumber(score)),
     fell ? [" ", el("span", { class: "tag bad" }, reportName(fell))] : null);
 }
 
