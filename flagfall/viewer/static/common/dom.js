@@ -6,8 +6,8 @@ export const MAX_VISIBLE = 2000;
 /** Longest text that is shown at all: what a browser lays out without delay. */
 const MAX_UNFOLDED = 100000;
 
-// Control, formatting (bidirectional marks, zero width), private and unassigned characters, and halves of pairs.
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
+/** Control, formatting (bidirectional marks, zero width), private and unassigned characters, and halves of pairs. */
+export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
 const INVISIBLE_ALL = new RegExp(INVISIBLE.source, "gu");
 const CODE = /`([^`\n]+)`/;
 const COMBINING_RUN = /(\p{M}{4})\p{M}+/gu;

@@ -2,12 +2,13 @@
 
 import { el } from "./dom.js";
 
-const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+/** Names of keys whose `KeyboardEvent.key` is not what stands on them. */
+export const KEY_NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 const TYPED_INTO = new Set(["text", "search", "number", "email", "password", "url", "tel"]);
 
 /** Name of a key on a sheet. */
 function nameOf(key) {
-  return key.split("+").map((one) => NAMES[one] ?? one).join(" + ");
+  return key.split("+").map((one) => KEY_NAMES[one] ?? one).join(" + ");
 }
 
 /** Text of a key event as bindings write it: "n", "N", "Shift+ArrowLeft". */

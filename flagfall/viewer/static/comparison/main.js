@@ -2,9 +2,9 @@
 
 import { readBlock } from "../common/blocks.js";
 import { briefName, el, fill, visible } from "../common/dom.js";
-import { count, countOf, duration, fixed, intervalText, percent } from "../common/format.js";
-import { intervalRange } from "../common/svg.js";
-import { intervalMark, reportName, reportSection, shortNumber } from "../report/parts.js";
+import { count, countOf, duration, fixed, intervalText, percent, shortNumber } from "../common/format.js";
+import { intervalMark, intervalRange } from "../common/intervals.js";
+import { reportName, reportSection } from "../report/parts.js";
 import { sortableTable } from "../report/tables.js";
 
 const MAX_TITLE = 80;

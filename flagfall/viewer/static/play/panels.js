@@ -155,7 +155,7 @@ export function endScreen(over, about, players) {
     mine?.disqualified ? el("p", { class: "notice bad" }, reasonText(mine.disqualified)) : null,
     over.fault ? el("p", { class: "notice bad" }, visible(over.fault, 600, { lines: true })) : null,
     over.why && over.seats.length > 1 ? el("p", {}, `${over.why.charAt(0).toUpperCase()}${over.why.slice(1)}.`) : null,
-    over.replay ? el("p", { id: "replay" }, el("a", { href: over.replay, target: "_blank", class: "watch" }, "Watch the replay"),
+    over.replay ? el("p", { id: "replay" }, el("a", { href: over.replay, target: "_blank", class: "primary watch" }, "Watch the replay"),
       el("span", { class: "muted small" }, " as long as this page is open")) : null,
     over.seats.length ? el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Result of each seat" }, el("table", {},
       el("thead", {}, el("tr", {}, ["agent", "reward", "turns", "late", "illegal", "mean think"].map((name, i) =>
