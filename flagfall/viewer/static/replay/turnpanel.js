@@ -16,8 +16,10 @@ const PASSING_CHARS = 160;
 
 /** Card of one seat. */
 class SeatCard {
-  constructor() {
+  constructor(summary, index) {
+    this.shown = {};
     this.title = el("h3");
+    this.showTitle(summary, index);
     this.verdict = el("span", { class: "tag" });
     this.values = {};
     const row = (name, label, kind = "") => {
@@ -37,7 +39,6 @@ class SeatCard {
     this.note = el("div", { class: "box note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
     this.element.append(this.said, this.note);
     this.values.observation.tabIndex = 0; // it scrolls
-    this.shown = {};
   }
 
   /** Show a text in a row if it has changed; null hides the row. */
@@ -159,7 +160,7 @@ export class TurnPanel {
     const shown = seats.slice(0, MAX_SHOWN_SEATS);
     this.title = el("h2", {}, "Turn");
     this.when = el("span", { class: "muted small number" });
-    this.cards = shown.map(() => new SeatCard());
+    this.cards = shown.map((_, index) => new SeatCard(store.summary, index));
     const hidden = seats.length - shown.length;
     this.element = el("section", { class: "panel turn", "aria-label": "Turn" },
       el("header", {}, this.title, this.when),
