@@ -202,7 +202,7 @@ def test_results_can_be_filtered_and_keys_are_listed(cup: Cup, open_page: OpenPa
 def test_the_page_is_accessible_and_fits(cup: Cup, open_page: OpenPage, width: int, screenshot: Screenshots):
     page = open_page(cup.url, width=width)
     page.locator(".match .facts-line:has-text('last turn')").first.wait_for(timeout=SOON)
-    page.locator("#standings .estimate").first.wait_for(timeout=SOON)
+    page.locator("#standings svg.interval:has(.dot)").first.wait_for(timeout=SOON)
     page.locator(".news > li").first.wait_for(timeout=SOON)
     for scheme in in_schemes(page):
         check_accessibility(page)

@@ -209,6 +209,7 @@ def test_a_traceback_stands_at_its_turn_and_opens_in_its_row(spoken_page: Path, 
     said = page.locator(".seat-card").nth(1).locator(".said")
     assert "crashed" in said.inner_text()
     assert TRACEBACK in said.inner_text()
+    assert said.get_by_role("button", name="Copy").is_visible()
     tops = page.locator(".event-row").evaluate_all(
         "rows => rows.map((row) => row.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom])"
     )

@@ -64,7 +64,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def headings(place: Locator) -> list[str]:
-    return place.locator(".note-head strong").all_inner_texts()
+    return place.locator(".text-head strong").all_inner_texts()
 
 
 def long_talk() -> Iterator[Any]:
@@ -90,16 +90,16 @@ def test_a_note_stands_beside_its_turn_as_a_conversation(talk: Path, open_page: 
     wait_for_turn(page, 4)
     note = page.locator(".seat-card .note").first
     assert headings(note) == ["Prompt", "Reasoning", "Tool calls", "Answer", "Problem", "seeds"]
-    texts = note.locator(".note-text").all_inner_texts()
+    texts = note.locator(".text-body").all_inner_texts()
     assert texts[0] == "\n".join(PROMPT.split("\n")[:8]) + "…"
     assert texts[1:5] == ["thought 4", 'look({\n  "far": true\n})', '{"action": 1}', "no JSON"]
     assert json.loads(texts[5]) == [1, 2]
     facts = note.locator(".note-facts li").all_inner_texts()
     assert facts == ["seconds 0.25", "prompt tokens 1,200", "served by here"]
     note.get_by_role("button", name="Show all").click()
-    assert note.locator(".note-text").first.inner_text() == PROMPT
+    assert note.locator(".text-body").first.inner_text() == PROMPT
     note.get_by_role("button", name="Show less").click()
-    assert note.locator(".note-text").first.inner_text().endswith("…")
+    assert note.locator(".text-body").first.inner_text().endswith("…")
     height = note.bounding_box()
     page.keyboard.press("ArrowRight")
     wait_for_turn(page, 5)
@@ -219,7 +219,7 @@ def test_hostile_notes_are_shown_as_text(hostile_talk: Path, open_page: OpenPage
     for turn in range(1, len(notes) + 1):
         wait_for_turn(page, turn)
         note = page.locator(".seat-card .note")
-        assert note.locator(".note-text, .note-facts").count()
+        assert note.locator(".text-body, .note-facts").count()
         unfold_all(note)
         assert "\u202e" not in note.inner_text()
         page.keyboard.press("ArrowRight")

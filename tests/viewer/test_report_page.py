@@ -226,6 +226,7 @@ def test_a_crash_shows_the_end_of_the_standard_error_as_text(crashing: Path, pag
     assert entry.locator("summary").inner_text().split() == ["broken", "crashed", "2", "matches"]
     entry.locator("summary").click()
     shown = entry.locator(".detail-text").inner_text()
+    assert entry.get_by_role("button", name="Copy").is_visible()
     assert "it broke on purpose" in shown
     assert SHOWN[:24] in shown
     assert "\\u202e" in shown

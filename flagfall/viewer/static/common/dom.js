@@ -6,8 +6,8 @@ export const MAX_VISIBLE = 2000;
 /** Longest text that is shown at all: what a browser lays out without delay. */
 const MAX_UNFOLDED = 100000;
 
-// Control, formatting (bidirectional marks, zero width), private and unassigned characters, and halves of pairs.
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
+/** Control, formatting (bidirectional marks, zero width), private and unassigned characters, and halves of pairs. */
+export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
 const INVISIBLE_ALL = new RegExp(INVISIBLE.source, "gu");
 const CODE = /`([^`\n]+)`/;
 const COMBINING_RUN = /(\p{M}{4})\p{M}+/gu;
@@ -154,6 +154,17 @@ export function visible(text, max = MAX_VISIBLE, options = {}) {
  */
 export function shortName(name, max = 40, whole = name) {
   return el("bdi", { class: "untrusted", title: name.length > max || whole !== name ? plain(whole) : null }, plain(name, max));
+}
+
+/**
+ * Untrusted name of a task in its short form.
+ * @param {string} name the whole name, which shows when pointed at
+ * @param {Object<string, string>} short short forms by name, of those that have one
+ * @param {number} [max] longest text
+ * @returns {HTMLElement}
+ */
+export function briefName(name, short, max = 80) {
+  return shortName(Object.hasOwn(short, name) ? short[name] : name, max, name);
 }
 
 /**

@@ -76,6 +76,16 @@ export function number(value, digits = 4) {
 }
 
 /**
+ * Number for a narrow place: whole from 1,000 on, else three digits.
+ * @param {?number} value the number
+ * @returns {string}
+ */
+export function shortNumber(value) {
+  if (value === null || value === undefined || Math.abs(value) < 1000) return number(value, 3);
+  return number(Math.round(value));
+}
+
+/**
  * Share as a percentage: 0.256 is "26 %".
  * @param {?number} share the share; null shows as a dash
  * @param {number} [digits] digits after the point

@@ -2,12 +2,13 @@
 
 import { el } from "./dom.js";
 
-const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+/** Names of keys whose `KeyboardEvent.key` is not what stands on them. */
+export const KEY_NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 const TYPED_INTO = new Set(["text", "search", "number", "email", "password", "url", "tel"]);
 
 /** Name of a key on a sheet. */
 function nameOf(key) {
-  return key.split("+").map((one) => NAMES[one] ?? one).join(" + ");
+  return key.split("+").map((one) => KEY_NAMES[one] ?? one).join(" + ");
 }
 
 /** Text of a key event as bindings write it: "n", "N", "Shift+ArrowLeft". */
@@ -34,31 +35,28 @@ function leave(field) {
 function usesKey(element, key) {
   if (!(element instanceof HTMLElement)) return false;
   if (isField(element)) return key !== "Escape";
-  if (key === "Escape") return true;
   const pressed = element.closest("button, a, summary, input[type=checkbox], input[type=radio]");
   return pressed !== null && (key === " " || key === "Enter");
 }
 
 /**
- * Bind keys of a page. `?` opens a sheet that lists them, Escape leaves a field; a page has one set of bindings at a time.
+ * Bind keys of a page. `?` opens a sheet that lists them, and in a field Escape leaves it, whatever else it is bound to;
+ * a page has one set of bindings at a time.
  * @param {Array<{keys: string[], does: string, group?: string, run: function(KeyboardEvent): void}>} bindings
  *   keys by `KeyboardEvent.key` ("n", "N", " ", "ArrowLeft", "Shift+ArrowLeft"), and what they do in a few words
  * @param {{target?: EventTarget, title?: string}} [options] where to listen, and the title of the sheet
  * @returns {{close: function(): void, openHelp: function(): void}}
  */
 export function bindKeys(bindings, { target = document, title = "Keyboard" } = {}) {
-  const all = [
-    ...bindings,
-    { keys: ["Escape"], does: "Leave a field; empty a search first", group: "Page", run: ({ target }) => leave(target) },
-    { keys: ["?"], does: "Show or hide this sheet", group: "Page", run: () => toggle() },
-  ];
-  const table = new Map(all.flatMap((binding) => binding.keys.map((key) => [key, binding])));
-  const sheet = helpSheet(all, title);
+  const leaving = { keys: ["Escape"], does: "Leave a field; empty a search first", group: "Page", run: ({ target }) => leave(target) };
+  const help = { keys: ["?"], does: "Show or hide this sheet", group: "Page", run: () => toggle() };
+  const table = new Map([...bindings, help].flatMap((binding) => binding.keys.map((key) => [key, binding])));
+  const sheet = helpSheet([...bindings, leaving, help], title);
   const toggle = () => (sheet.open ? sheet.close() : sheet.showModal());
   const listen = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const key = keyOf(event);
-    const binding = table.get(key);
+    const binding = key === "Escape" && isField(event.target) ? leaving : table.get(key);
     if (!binding || usesKey(event.target, key) || (document.querySelector("dialog[open]") && key !== "?")) return;
     event.preventDefault();
     binding.run(event);

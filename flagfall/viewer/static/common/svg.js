@@ -88,31 +88,6 @@ export function robustRange(values) {
 }
 
 /**
- * Ends of the scale of a set of intervals, a little wider than they are; see `robustRange`.
- * @param {Array<{value: number, low: ?number, high: ?number}>} intervals the intervals
- * @returns {[number, number]}
- */
-export function intervalRange(intervals) {
-  const points = intervals.map(intervalPoint);
-  const [least, most] = robustRange(points);
-  const near = intervals.filter((_, place) => points[place] >= least && points[place] <= most);
-  const low = Math.min(least, robustRange(near.map((one) => one.low ?? intervalPoint(one)))[0]);
-  const high = Math.max(most, robustRange(near.map((one) => one.high ?? intervalPoint(one)))[1]);
-  const span = high - low || Math.abs(high) || 1;
-  const room = (isOpen) => (isOpen ? 0.12 : 0.04) * span;
-  return intervals.length ? [low - room(near.some((one) => one.low === null && one.high !== null)), high + room(near.some((one) => one.high === null && one.low !== null))] : [0, 1];
-}
-
-/**
- * Where an interval is: its estimate, or the end of one that has no other end.
- * @param {{value: number, low: ?number, high: ?number}} interval the interval
- * @returns {number}
- */
-export function intervalPoint({ value, low, high }) {
-  return (low === null) === (high === null) ? value : low ?? high;
-}
-
-/**
  * Round values between two ends: 1, 2 or 5 times a power of ten.
  * @param {number} low lowest value
  * @param {number} high highest value

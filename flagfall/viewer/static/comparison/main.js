@@ -1,10 +1,10 @@
 // Entry of the comparison of two tournaments: how agents and tasks that both have differ.
 
 import { readBlock } from "../common/blocks.js";
-import { el, fill, shortName, visible } from "../common/dom.js";
-import { count, countOf, duration, fixed, intervalText, percent } from "../common/format.js";
-import { intervalRange } from "../common/svg.js";
-import { intervalMark, reportName, reportSection, shortNumber } from "../report/parts.js";
+import { briefName, el, fill, visible } from "../common/dom.js";
+import { count, countOf, duration, fixed, intervalText, percent, shortNumber } from "../common/format.js";
+import { intervalMark, intervalRange } from "../common/intervals.js";
+import { reportName, reportSection } from "../report/parts.js";
 import { sortableTable } from "../report/tables.js";
 
 const MAX_TITLE = 80;
@@ -62,7 +62,6 @@ function agentsSection(data) {
 
 /** Tasks in both, for each agent. */
 function tasksSection(data) {
-  const name = (task) => shortName(Object.hasOwn(data.short, task) ? data.short[task] : task, 40, task);
   const others = data.other_opponents.length ? el("p", { class: "small note" }, "Not compared, since the opponents or the measure differ: ",
     data.other_opponents.slice(0, MAX_NAMES).map((task, at) => [at ? ", " : "", reportName(task)]), ".") : null;
   if (!data.tasks.length) return others && reportSection("tasks", "Tasks in both", null, others);
@@ -70,7 +69,7 @@ function tasksSection(data) {
   return reportSection("tasks", "Tasks in both", ["Mean score with its 95 % interval. ", sureText(data.tasks.map(({ score }) => score[2]), "row")],
     sortableTable("Tasks in both tournaments", [
       { label: "Task", value: (row) => row.task, header: true,
-        cell: (row) => [name(row.task), settings.has(row.task) ? [" ", el("span", { class: "tag late" }, "settings differ")] : null] },
+        cell: (row) => [briefName(row.task, data.short, 40), settings.has(row.task) ? [" ", el("span", { class: "tag late" }, "settings differ")] : null] },
       { label: "Agent", value: (row) => row.agent, cell: (row) => reportName(row.agent) },
       ...figureColumns(data.tasks, "score", "95 %", null, ({ score }) => score),
     ], data.tasks, { of: data.tasks_of }), others);

@@ -15,7 +15,7 @@ const MAX_ITEMS = 300;
 export function newsPanel(replay) {
   const text = el("input", { type: "search", "aria-label": "Filter results", placeholder: "Filter", oninput: () => sift() });
   const problems = el("button", { type: "button", "aria-pressed": "false", onclick: () => toggleProblems() }, "Problems only");
-  const list = el("ol", { class: "news", reversed: true });
+  const list = el("ol", { class: "bare-list news", reversed: true });
   const empty = el("p", { class: "muted" }, "No match has ended yet.");
   const left = el("p", { class: "small muted", hidden: true });
   const element = el("section", { class: "panel results", id: "results", "aria-labelledby": "results-title" },
@@ -79,7 +79,7 @@ function newsItem(item, replay) {
       el("span", { class: "spacer" }),
       el("span", { class: "small muted number" }, [countOf(item.turns, "turn"), duration(item.elapsed_ns),
         item.stalls ? countOf(item.stalls, "host stall") : ""].filter(Boolean).join(", ")), link),
-    el("ul", { class: "scores" }, item.seats.map((seat) => el("li", {},
+    el("ul", { class: "bare-list scores" }, item.seats.map((seat) => el("li", {},
       el("span", { class: "agent" }, visible(seat.agent, 60)), " ",
       item.void ? null : el("span", { class: "number score" }, number(seat.score, 3)), " ",
       seat.out === null ? null : el("span", { class: "tag bad" }, "disqualified: ", visible(seat.out, 40))))),

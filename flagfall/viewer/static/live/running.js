@@ -16,7 +16,7 @@ const CONFIRM_MS = 4000;
 export function runningPanel(replay, send) {
   const info = el("span", { class: "small muted" });
   const empty = el("p", { class: "muted" }, "No match is being played.");
-  const list = el("ul", { class: "matches" });
+  const list = el("ul", { class: "bare-list matches" });
   const more = el("p", { class: "small muted", hidden: true });
   const element = el("section", { class: "panel running", id: "running", "aria-labelledby": "running-title" },
     el("header", {}, el("h2", { id: "running-title" }, "In progress"), info), empty, list, more);
@@ -63,7 +63,7 @@ function matchCard(match, replay, send) {
       el("span", { class: "small muted task" }, shortName(match.short, 60, match.task)),
       match.attempt > 1 ? el("span", { class: "tag late" }, `attempt ${match.attempt}`) : null,
       el("span", { class: "tail" }, turn, time, watch, cancel)),
-    el("ul", { class: "seats" }, seats.map((seat) => seat.element)), problem);
+    el("ul", { class: "bare-list seats" }, seats.map((seat) => seat.element)), problem);
 
   function show(now, controllable) {
     setTime(now.seconds);

@@ -2,10 +2,7 @@
 
 import { el, fill, shortName, visible } from "../common/dom.js";
 import { columnText, count, countOf, filledColumns, fixed, intervalText, number, percent } from "../common/format.js";
-import { drawing, intervalPoint, intervalRange, linear, svg } from "../common/svg.js";
-
-const STRIP_WIDTH = 150;
-const STRIP_HEIGHT = 14;
+import { intervalMark, intervalRange } from "../common/intervals.js";
 
 /**
  * Panel of the standings.
@@ -39,11 +36,11 @@ export function standingsPanel() {
 /** Table of all agents. */
 function table({ rows, columns, drawn: key, elo_level: eloLevel }) {
   const drawn = columns.find((one) => one.key === key);
-  const scale = linear(intervalRange(rows.map((row) => row[key]).filter(Boolean)), [4, STRIP_WIDTH - 4]);
+  const range = intervalRange(rows.map((row) => row[key]).filter(Boolean));
   const cells = [
     ["#", "number", (row) => el("td", { class: "number place" }, row.place)],
     ["Agent", "", (row) => el("th", { scope: "row", class: "agent" }, visible(row.agent, 60))],
-    rows.some((row) => row[key]) && [`${percent(key === "elo" ? eloLevel : 0.95)} interval`, "strip", (row) => el("td", { class: "strip" }, strip(row[key], scale, drawn))],
+    rows.some((row) => row[key]) && [`${percent(key === "elo" ? eloLevel : 0.95)} interval`, "strip", (row) => el("td", { class: "strip" }, intervalCell(row[key], range, drawn))],
     ...filledColumns(columns, rows).map((one) => [one.label, "number",
       (row) => el("td", { class: "number" }, one.mark ? mark(row[one.key], one.mark) : columnText(one, row[one.key]))]),
   ].filter(Boolean);
@@ -57,22 +54,10 @@ function mark(value, kind) {
   return value ? el("span", { class: `tag ${kind}` }, count(value)) : "0";
 }
 
-/** Drawing of one interval, with an arrow at an end of the scale beyond which it goes on. */
-function strip(interval, scale, { label: name, decimals }) {
-  if (!interval) return null;
-  const { value, low, high } = interval;
-  const [least, most] = scale.domain;
-  const point = intervalPoint(interval);
-  const at = (one) => scale(Math.max(least, Math.min(most, one)));
-  const arrow = (x, way) => svg("path", { class: "beyond", d: `M${x} ${STRIP_HEIGHT / 2}l${-5 * way} -4v8z` });
-  const y = STRIP_HEIGHT / 2;
-  const label = `${name} ${intervalText(interval, (one) => fixed(one, decimals))}`;
-  return drawing(STRIP_WIDTH, STRIP_HEIGHT, label,
-    svg("title", {}, label),
-    svg("line", { class: "ground", x1: 0, x2: STRIP_WIDTH, y1: y, y2: y }),
-    (low !== null || high !== null) && svg("line", { class: "interval", x1: at(low ?? -Infinity), x2: at(high ?? Infinity), y1: y, y2: y }),
-    point < least && arrow(0, -1), point > most && arrow(STRIP_WIDTH, 1),
-    point === value && point >= least && point <= most && svg("circle", { class: "estimate", cx: scale(value), cy: y, r: 3.5 }));
+/** Drawing of one interval, with its numbers. */
+function intervalCell(interval, range, { label: name, decimals }) {
+  const label = interval && `${name} ${intervalText(interval, (one) => fixed(one, decimals))}`;
+  return label && el("div", { role: "img", "aria-label": label, title: label }, intervalMark(interval, range, 0));
 }
 
 /** Table by task, folded at first. */

@@ -81,7 +81,7 @@ export function clickedBoard({ press, agents }) {
     };
     return el("button", {
       type: "button",
-      class: `area${isChosen ? " chosen" : path.length && goals.length ? " goal" : ""}`,
+      class: `bare area${isChosen ? " chosen" : path.length && goals.length ? " goal" : ""}`,
       style: placeOf(area),
       dataset: { area: i },
       tabindex: "-1", // the buttons beside the picture are for the keyboard

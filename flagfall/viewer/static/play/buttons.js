@@ -1,12 +1,12 @@
 // Actions as buttons and keys: pressed once for a step, or held down.
 
 import { el, fill } from "../common/dom.js";
+import { KEY_NAMES } from "../common/keys.js";
 import { SKIP, TICK_SHARE } from "./player.js";
 
 /** Keys kept while no turn is open, so that quick ones are not lost. */
 const KEPT = 3;
 
-const KEY_NAMES = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "Space" };
 const SIGNS = { left: "←", right: "→", up: "↑", down: "↓" };
 
 /**

@@ -35,7 +35,7 @@ function keyList(controls) {
   }
   return controls.groups.map(({ name, buttons }) => el("section", {},
     controls.groups.length > 1 ? el("h3", {}, name) : null,
-    el("ul", { class: "keys" }, buttons.map((button) => el("li", {},
+    el("ul", { class: "bare-list keys" }, buttons.map((button) => el("li", {},
       button.keys.length ? button.keys.map((key) => el("kbd", {}, keyName(key))) : el("span", { class: "muted" }, "button"),
       " ", visible(button.name, MAX_NAME))))));
 }
@@ -69,7 +69,7 @@ export function startScreen(about, begin) {
 export function scorePanel() {
   const figures = el("dl", { class: "figures" });
   const recent = el("p", { class: "recent number", "aria-label": "Last rewards" });
-  const tasks = el("ul", { class: "results small" });
+  const tasks = el("ul", { class: "bare-list results small" });
   const element = el("section", { class: "panel score", "aria-label": "Score" }, figures, recent, tasks);
   const figure = (name, value, kind = "") => el("div", { class: kind }, el("dt", {}, name), el("dd", { class: "number" }, value));
   return {
@@ -155,7 +155,7 @@ export function endScreen(over, about, players) {
     mine?.disqualified ? el("p", { class: "notice bad" }, reasonText(mine.disqualified)) : null,
     over.fault ? el("p", { class: "notice bad" }, visible(over.fault, 600, { lines: true })) : null,
     over.why && over.seats.length > 1 ? el("p", {}, `${over.why.charAt(0).toUpperCase()}${over.why.slice(1)}.`) : null,
-    over.replay ? el("p", { id: "replay" }, el("a", { href: over.replay, target: "_blank", class: "watch" }, "Watch the replay"),
+    over.replay ? el("p", { id: "replay" }, el("a", { href: over.replay, target: "_blank", class: "primary watch" }, "Watch the replay"),
       el("span", { class: "muted small" }, " as long as this page is open")) : null,
     over.seats.length ? el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Result of each seat" }, el("table", {},
       el("thead", {}, el("tr", {}, ["agent", "reward", "turns", "late", "illegal", "mean think"].map((name, i) =>

@@ -1,14 +1,12 @@
 // What the person sees: the picture, the text, or the tape of a byte task.
 
-import { el, fill, visible } from "../common/dom.js";
+import { el, fill, INVISIBLE, visible } from "../common/dom.js";
 
 /** Longest text that is shown at once. */
 const MAX_WORLD_TEXT = 8000;
 
 /** Columns of the tape in the page; older ones are left out. */
 const MAX_COLUMNS = 600;
-
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
  * Make the view of the world.
@@ -48,7 +46,7 @@ function spokenText(byte, bits) {
   if (typeof byte === "string") return byte || "·";
   if (bits) return String(byte);
   const character = String.fromCharCode(byte);
-  return UNPRINTABLE.test(character) ? "·" : character;
+  return INVISIBLE.test(character) ? "·" : character;
 }
 
 /** Sign of a reward. */

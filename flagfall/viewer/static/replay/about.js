@@ -1,9 +1,11 @@
 // Panels around the turns: the title and result, the tasks, what agents printed, and the settings.
 
-import { el, fill, plain, shortName, visible } from "../common/dom.js";
+import { briefName, el, fill, plain, shortName, visible } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
-import { MAX_SHOWN_SEATS } from "./columns.js";
-import { seatSwatch } from "./rewardlane.js";
+import { swatch } from "../common/palette.js";
+import { textBlock } from "../common/texts.js";
+import { resultTag, seatTitle } from "./marks.js";
+import { MAX_SHOWN_SEATS } from "./store.js";
 
 /** Tasks that are listed at first. */
 const TASKS_AT_FIRST = 50;
@@ -14,14 +16,9 @@ const NAMES_IN_TITLE = 4;
 /** Why a match ended, in words. */
 const REASONS = { steps: "limit of turns", seats: "every seat disqualified", stopped: "stopped on request" };
 
-/** Name of a task, or of anything that has no short name. */
-function namedBriefly(name, short) {
-  return shortName(Object.hasOwn(short, name) ? short[name] : name, 80, name);
-}
-
 /** A few names, and how many more there are, those of tasks short; `joint` makes what stands between two of them. */
 function fewNames(names, leftOut, joint, short = {}) {
-  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint() : null, namedBriefly(name, short)]);
+  const shown = names.slice(0, NAMES_IN_TITLE).flatMap((name, i) => [i ? joint() : null, briefName(name, short)]);
   const rest = Math.max(0, names.length - NAMES_IN_TITLE) + (leftOut ?? 0);
   return rest ? [...shown, ` and ${count(rest)} more`] : shown;
 }
@@ -56,7 +53,7 @@ class Scores {
   constructor(store) {
     this.store = store;
     this.players = [];
-    this.list = el("ul", { class: "scores" });
+    this.list = el("ul", { class: "bare-list scores" });
     this.text = el("strong");
     this.element = el("p", { class: "result" }, this.text);
   }
@@ -70,7 +67,7 @@ class Scores {
     this.element.hidden = !text;
     const { seats } = summary;
     const row = (seat, index) => el("li", { class: summary.result.winners.includes(index) ? "best" : null },
-      seatSwatch(index), this.name(index), " ",
+      swatch(index), this.name(index), " ",
       el("span", { class: "number" }, seat.reward === null ? "" : number(seat.reward, 6)),
       seat.disqualified && el("span", { class: "tag bad" }, "disqualified: ", plain(seat.disqualified.reason, 40)));
     this.list.hidden = seats.length === 1;
@@ -88,7 +85,7 @@ class Scores {
 
   /** Take the names of the players of a turn. */
   draw(turn) {
-    const players = this.store.pictures.get(this.store.chunkOf(turn))?.playersAt(turn) ?? [];
+    const players = this.store.players(turn);
     if (!players.length || JSON.stringify(players) === JSON.stringify(this.players)) return;
     this.players = players;
     this.grow();
@@ -172,14 +169,12 @@ export class TasksPanel {
   }
 
   row(task) {
-    const result = task.result === true ? el("span", { class: "tag good" }, "solved")
-      : task.result === false ? el("span", { class: "tag bad" }, "failed") : el("span", { class: "muted" }, "–");
     const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("; ");
     const go = () => this.go(task.first_turn);
     return el("tr", { dataset: { first: task.first_turn }, title: metrics ? plain(metrics, 400) : null },
-      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: go }, namedBriefly(task.task, this.store.summary.short))),
+      el("th", { scope: "row" }, el("button", { type: "button", class: "bare link", onclick: go }, briefName(task.task, this.store.summary.short))),
       el("td", { class: "number" }, count(task.first_turn)), el("td", { class: "number" }, count(task.turns)),
-      el("td", {}, result), el("td", { class: "number" }, number(task.reward, 6)),
+      el("td", {}, resultTag(task) ?? el("span", { class: "muted" }, "–")), el("td", { class: "number" }, number(task.reward, 6)),
       el("td", {}, plain(task.ended || "–", 40)));
   }
 
@@ -208,9 +203,9 @@ export class PrintsPanel {
       .filter(([seat]) => seat.disqualified || seat.printed.length);
     this.element.hidden = !found.length;
     fill(this.element, el("header", {}, el("h2", {}, "Prints and reasons")), found.map(([seat, index]) => el("article", {},
-      el("h3", {}, `Seat ${index} · `, shortName(seat.name)),
+      el("h3", {}, seatTitle(summary, index)),
       seat.disqualified && reasonOf(seat.disqualified),
-      seat.printed.length > 0 && el("dl", { tabindex: "0", "aria-label": "Printed" }, seat.printed.map(partOf)))));
+      seat.printed.length > 0 && el("dl", { class: "box printed", tabindex: "0", "aria-label": "Printed" }, seat.printed.map(partOf)))));
   }
 }
 
@@ -222,7 +217,7 @@ export class PrintsPanel {
 export function reasonOf({ at_ns: at, reason, detail }) {
   return [
     el("p", { class: "notice bad" }, `Disqualified after ${duration(at)}: `, visible(reason, 80)),
-    detail && el("pre", { tabindex: "0" }, visible(detail, 4000, { lines: true, code: true })),
+    detail && el("div", { class: "box", tabindex: "0", role: "region", "aria-label": "Detail" }, textBlock("Detail", detail, { code: true })),
   ];
 }
 

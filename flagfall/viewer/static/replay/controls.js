@@ -2,8 +2,8 @@
 
 import { el, fill } from "../common/dom.js";
 import { count } from "../common/format.js";
-import { icon } from "./icons.js";
 import { JUMPS, totalOf } from "./jumps.js";
+import { icon } from "./marks.js";
 import { SPEEDS } from "./player.js";
 
 /** Bar of controls. */
@@ -59,7 +59,7 @@ export class Controls {
     const total = el("span", { class: "number" });
     const button = (direction, sign, word) => {
       const label = `${word} ${row.label}`;
-      return el("button", { type: "button", "aria-label": label, title: label, onclick: () => jump(row, direction) }, sign);
+      return el("button", { type: "button", class: "bare", "aria-label": label, title: label, onclick: () => jump(row, direction) }, sign);
     };
     const element = el("span", { class: "jump" }, button(-1, "‹", "Previous"),
       el("span", { class: "jump-name small" }, row.short, " ", total), button(1, "›", "Next"));

@@ -1,16 +1,22 @@
 // The conversation: what agents noted on their turns, to read down, page by page.
 
-import { el, plain, refill, shortName } from "../common/dom.js";
-import { clockTime, count, searchable } from "../common/format.js";
-import { FilterCounts, seatChoice } from "./filters.js";
-import { icon } from "./icons.js";
+import { el, plain, refill } from "../common/dom.js";
+import { clockTime, count } from "../common/format.js";
+import { FilteredRows } from "./filteredrows.js";
+import { icon, seatTitle } from "./marks.js";
 import { noteBlocks, noteText } from "./notes.js";
 
 const NOTES_A_PAGE = 20;
 
-/** Number of notes of a chunk, of one seat or all. */
-function notesOf({ notes }, seat) {
-  return seat === null ? notes.reduce((sum, one) => sum + one, 0) : notes[seat];
+/** Rows of a chunk that have a note. */
+function notesIn({ raw }) {
+  return raw.turn.map((turn, row) => ({ turn, seat: raw.seat[row], at_ns: raw.at_ns[row], note: raw.note[row] }))
+    .filter(({ note }) => note !== null);
+}
+
+/** Number of notes of a chunk, of all seats. */
+function recordedNotes({ notes }) {
+  return notes.reduce((sum, one) => sum + one, 0);
 }
 
 /** Panel with the notes; it is hidden while the match has none. */
@@ -22,53 +28,35 @@ export class ConversationPanel {
   constructor(store, go) {
     this.store = store;
     this.go = go;
-    this.seat = null;
-    this.wanted = "";
     this.page = 0;
-    this.entriesShown = new Map();
-    this.counts = new FilterCounts(store, {
-      rows: ({ raw }) => raw.turn.map((_, row) => row).filter((row) => this.passes(raw, row)),
-      known: (entry) => (this.wanted ? null : notesOf(entry, this.seat)),
-      changed: () => this.redraw(),
+    this.rows = new FilteredRows(store, {
+      name: "Notes",
+      search: "Search in all notes",
+      rows: notesIn,
+      text: ({ note }) => noteText(note),
+      recorded: recordedNotes,
+      known: (entry, _, seat) => (seat === null ? recordedNotes(entry) : entry.notes[seat]),
+      make: (row) => this.makeEntry(row),
+      filtered: () => this.show(0),
+      counted: () => this.redraw(),
     });
     this.build();
   }
 
   build() {
-    this.search = el("input", { type: "search", placeholder: "Search in all notes", "aria-label": "Search in all notes" });
-    this.search.addEventListener("input", () => this.filter());
-    const seats = seatChoice(this.store.summary.seats, "Notes of", (seat) => {
-      this.seat = seat;
-      this.filter();
-    });
-    this.total = el("span", { class: "muted small number" });
     this.place = el("span", { class: "small number" });
-    this.list = el("ol", { class: "conversation-list", tabindex: "0", "aria-label": "Notes" });
-    this.nothing = el("p", { class: "muted nothing", role: "status" });
+    this.list = el("ol", { class: "bare-list conversation-list", tabindex: "0", "aria-label": "Notes" });
     const turnOver = (name, label, step) => el("button", {
       type: "button", class: "icon", "aria-label": label, title: label, onclick: () => this.show(this.page + step),
     }, icon(name));
     this.back = turnOver("back", "Earlier notes", -1);
     this.next = turnOver("next", "Later notes", 1);
     this.element = el("section", { class: "panel conversation", "aria-label": "Conversation" },
-      el("header", {}, el("h2", {}, "Conversation"), this.total),
-      el("div", { class: "filter-line" }, this.search, seats,
+      el("header", {}, el("h2", {}, "Conversation"), this.rows.total),
+      el("div", { class: "filter-line" }, this.rows.search, this.rows.seats,
         el("button", { type: "button", class: "small", onclick: () => this.reveal() }, "Show this turn"),
         el("span", { class: "pager" }, this.back, this.place, this.next)),
-      this.list, this.nothing);
-  }
-
-  passes(raw, row) {
-    const note = raw.note[row];
-    if (note === null || (this.seat !== null && raw.seat[row] !== this.seat)) return false;
-    return !this.wanted || searchable(noteText(note)).includes(this.wanted);
-  }
-
-  filter() {
-    this.wanted = searchable(this.search.value.trim());
-    this.counts.restart();
-    this.entriesShown.clear();
-    this.show(0);
+      this.list, this.rows.nothing);
   }
 
   /** Show a page. */
@@ -89,54 +77,35 @@ export class ConversationPanel {
    * @param {string} version changes when the data have changed
    */
   draw(turn, version) {
-    const all = this.store.summary.chunks.reduce((sum, entry) => sum + notesOf(entry, null), 0);
-    this.element.hidden = all === 0;
+    this.element.hidden = this.rows.all === 0;
     const isNew = this.turn !== turn;
     [this.turn, this.version] = [turn, version];
-    if (all && this.drawn !== version) this.drawPage(all);
+    if (!this.element.hidden && this.drawn !== version) this.drawPage();
     else if (isNew) this.markTurn();
     this.drawn = version;
   }
 
-  drawPage(all) {
-    const lengths = this.counts.lengths();
+  drawPage() {
+    const lengths = this.rows.lengths();
     const found = lengths.reduce((sum, one) => sum + one, 0);
     const pages = Math.max(1, Math.ceil(found / NOTES_A_PAGE));
     this.page = Math.max(0, Math.min(this.page, pages - 1));
     const first = this.page * NOTES_A_PAGE;
     const last = Math.min(found, first + NOTES_A_PAGE);
-    this.total.textContent = this.counts.text(found, all);
     this.place.textContent = found ? `${count(first + 1)} to ${count(last)}` : "";
     this.back.disabled = this.page === 0;
     this.next.disabled = this.page === pages - 1;
-    this.nothing.textContent = found || this.counts.isCounting ? "" : "Nothing matches.";
-    const shown = this.entries(lengths, first, last);
-    this.entriesShown = new Map(shown.filter(([, entry]) => entry.dataset.turn !== undefined));
-    refill(this.list, shown.map(([, entry]) => entry));
+    refill(this.list, this.rows.elements(lengths, first, last));
     this.markTurn();
   }
 
-  /** Entries from one place among the notes to another, with names; those that are shown stay, with what was unfolded. */
-  entries(lengths, first, last) {
-    return this.counts.places(lengths, first, last).map(({ k, index, name }) => {
-      const shown = this.entriesShown.get(name);
-      if (shown) return [name, shown];
-      const row = this.counts.rows(k)?.[index];
-      if (row !== undefined) return [name, this.makeEntry(this.store.chunks.map.get(k), row)];
-      this.store.peek(k);
-      return [name, el("li", { class: "muted" }, "…")];
-    });
-  }
-
-  makeEntry({ raw }, row) {
-    const [turn, seat] = [raw.turn[row], raw.seat[row]];
-    const { seats } = this.store.summary;
-    const who = seats.length > 1 ? [`Seat ${seat} · `, shortName(seats[seat].name)] : null;
+  makeEntry({ turn, seat, at_ns: at, note }) {
+    const { summary } = this.store;
     return el("li", { dataset: { turn } },
       el("header", {},
-        el("button", { type: "button", class: "link", onclick: () => this.go(turn) }, `Turn ${count(turn)}`),
-        who && el("span", {}, who), el("span", { class: "muted small number" }, plain(clockTime(raw.at_ns[row])))),
-      noteBlocks(raw.note[row], { wanted: this.wanted }));
+        el("button", { type: "button", class: "bare link", onclick: () => this.go(turn) }, `Turn ${count(turn)}`),
+        summary.seats.length > 1 && el("span", {}, seatTitle(summary, seat)), el("span", { class: "muted small number" }, plain(clockTime(at)))),
+      noteBlocks(note, { wanted: this.rows.wanted }));
   }
 
   markTurn() {
@@ -150,12 +119,8 @@ export class ConversationPanel {
 
   /** Show the first note at or after the turn that is shown. */
   async reveal() {
-    const k = this.store.chunkOf(this.turn);
-    const columns = await this.store.load(k).catch(() => undefined); // a notice says why
-    if (!columns) return;
-    const lengths = this.counts.lengths();
-    const inside = this.counts.rows(k).findIndex((row) => columns.raw.turn[row] >= this.turn);
-    const index = lengths.slice(0, k).reduce((sum, one) => sum + one, 0) + (inside < 0 ? lengths[k] : inside);
+    const index = await this.rows.find(this.turn);
+    if (index === null) return;
     this.show(Math.floor(index / NOTES_A_PAGE));
     const entry = this.list.children[index % NOTES_A_PAGE];
     if (entry) this.list.scrollTop = entry.offsetTop;
@@ -163,6 +128,6 @@ export class ConversationPanel {
 
   /** Stop counting. */
   close() {
-    this.counts.close();
+    this.rows.close();
   }
 }

@@ -1,10 +1,9 @@
 // The list of events: rows for what happened, by kind and text; only the rows in view exist.
 
 import { el, refill, visible } from "../common/dom.js";
-import { clockTime, count, number, searchable } from "../common/format.js";
-import { FilterCounts, seatChoice } from "./filters.js";
-import { shownTurn } from "./turnpanel.js";
-import { VERDICTS } from "./verdicts.js";
+import { clockTime, count, number } from "../common/format.js";
+import { FilteredRows } from "./filteredrows.js";
+import { VERDICTS } from "./marks.js";
 
 const ROW_HEIGHT = 30;
 
@@ -60,8 +59,6 @@ function rowsOf({ raw }, seats, prints) {
   return rows.sort((a, b) => a.at_ns - b.at_ns || a.turn - b.turn);
 }
 
-const NOTHING_HIDDEN = new Set();
-
 const labelOf = ({ kind }) => LABELS[kind] ?? kind;
 
 /** Panel with the list and its filters. */
@@ -74,38 +71,38 @@ export class EventsPanel {
     this.store = store;
     this.go = go;
     this.hidden = new Set();
-    this.wanted = "";
-    this.seat = null;
-    this.rowsShown = new Map();
     this.opened = null;
-    this.counts = new FilterCounts(store, {
-      rows: (columns, k) => rowsOf(columns, store.summary.seats, this.prints(k)).filter((row) => this.passes(row)),
-      known: (entry, k) => (this.wanted || this.seat !== null ? null : this.recorded(entry, k, this.hidden)),
-      changed: () => this.redraw(),
+    this.rows = new FilteredRows(store, {
+      name: "Events",
+      search: "Filter events by text",
+      rows: (columns, k) => rowsOf(columns, store.summary.seats, this.prints(k))
+        .filter(({ kind }) => !this.hidden.has(buttonOf(kind))),
+      text: (row) => `${labelOf(row)} ${row.text}`,
+      recorded: (entry, k) => this.recorded(entry, k, KINDS),
+      known: (entry, k, seat) => (seat === null ? this.recorded(entry, k, KINDS.filter((row) => !this.hidden.has(row.name))) : null),
+      make: (row, place) => this.makeRow(row, place),
+      filtered: () => {
+        this.scroller.scrollTop = 0;
+        this.opened = null;
+        this.redraw();
+      },
+      counted: () => this.redraw(),
     });
     this.build();
   }
 
   build() {
-    this.list = el("ol", { class: "event-rows" });
-    this.nothing = el("p", { class: "muted nothing", role: "status" });
+    this.list = el("ol", { class: "bare-list event-rows" });
     this.scroller = el("div", { class: "event-list", tabindex: "0", role: "region", "aria-label": "Events" },
-      this.nothing, this.list);
+      this.rows.nothing, this.list);
     this.scroller.addEventListener("scroll", () => this.later());
-    this.search = el("input", { type: "search", placeholder: "Filter by text", "aria-label": "Filter events by text" });
-    this.search.addEventListener("input", () => this.filter());
-    const seats = seatChoice(this.store.summary.seats, "Events of", (seat) => {
-      this.seat = seat;
-      this.filter();
-    });
-    this.total = el("span", { class: "muted small number" });
-    this.follow = el("button", { type: "button", class: "small", onclick: () => this.reveal() }, "Show this turn");
     this.kinds = KINDS.map((row) => this.makeKind(row));
     this.element = el("section", { class: "panel events", "aria-label": "List of events" },
-      el("header", {}, el("h2", {}, "Events"), this.total),
+      el("header", {}, el("h2", {}, "Events"), this.rows.total),
       el("div", { class: "event-filters" },
         el("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, this.kinds),
-        el("div", { class: "filter-line" }, this.search, seats, this.follow)),
+        el("div", { class: "filter-line" }, this.rows.search, this.rows.seats,
+          el("button", { type: "button", class: "small", onclick: () => this.reveal() }, "Show this turn"))),
       this.scroller);
   }
 
@@ -115,23 +112,9 @@ export class EventsPanel {
       const off = button.getAttribute("aria-pressed") === "true";
       button.setAttribute("aria-pressed", String(!off));
       off ? this.hidden.add(name) : this.hidden.delete(name);
-      this.filter();
+      this.rows.filter();
     });
     return button;
-  }
-
-  passes(row) {
-    if (this.hidden.has(buttonOf(row.kind)) || (this.seat !== null && row.seat !== this.seat)) return false;
-    return !this.wanted || searchable(`${labelOf(row)} ${row.text}`).includes(this.wanted);
-  }
-
-  filter() {
-    this.wanted = searchable(this.search.value.trim());
-    this.scroller.scrollTop = 0;
-    this.opened = null;
-    this.rowsShown.clear();
-    this.counts.restart();
-    this.redraw();
   }
 
   /** What was printed by the turns of a chunk; what was printed after the last turn stands at that one. */
@@ -141,22 +124,17 @@ export class EventsPanel {
       this.printsOf = summary;
       this.printed = summary.chunks.map(() => []);
       summary.seats.forEach(({ printed }, seat) => printed.forEach((part) => {
-        const turn = shownTurn(part, summary);
+        const turn = this.store.shownTurn(part);
         this.printed[this.store.chunkOf(turn)].push({ seat, turn, text: part.text });
       }));
     }
     return this.printed[k];
   }
 
-  /** Number of rows of a chunk by the summary, without some kinds. */
-  recorded(entry, k, hidden) {
-    const shown = KINDS.filter((row) => !hidden.has(row.name));
-    const prints = hidden.has("Prints") ? 0 : this.prints(k).length;
-    return prints + shown.reduce((sum, row) => sum + row.counts.reduce((n, one) => n + entry[one], 0), 0);
-  }
-
-  recordedOfAll(hidden) {
-    return this.store.summary.chunks.reduce((sum, entry, k) => sum + this.recorded(entry, k, hidden), 0);
+  /** Number of rows of a chunk by the summary, of some kinds. */
+  recorded(entry, k, kinds) {
+    const prints = kinds.some(({ name }) => name === "Prints") ? this.prints(k).length : 0;
+    return kinds.flatMap(({ counts }) => counts).reduce((sum, one) => sum + entry[one], prints);
   }
 
   later() {
@@ -187,26 +165,20 @@ export class EventsPanel {
     if (this.marked !== turn) this.markTurn(turn);
   }
 
-  /** Show how many rows there are; return the number of each chunk, and their sum. */
-  drawTotals() {
+  /** Hide the buttons of kinds that the match has not. */
+  drawKinds() {
     const { summary } = this.store;
-    if (this.countedOf !== summary) {
-      this.countedOf = summary;
-      this.all = this.recordedOfAll(NOTHING_HIDDEN);
-      this.kinds.forEach((button, i) => {
-        const others = new Set(KINDS.map(({ name }) => name).filter((name) => name !== KINDS[i].name));
-        button.hidden = !this.recordedOfAll(others);
-      });
-    }
-    const lengths = this.counts.lengths();
-    const total = lengths.reduce((sum, one) => sum + one, 0);
-    this.total.textContent = this.counts.text(total, this.all);
-    this.nothing.textContent = total || this.counts.isCounting ? "" : "Nothing matches.";
-    return [lengths, total];
+    if (this.kindsOf === summary) return;
+    this.kindsOf = summary;
+    this.kinds.forEach((button, i) => {
+      button.hidden = !summary.chunks.some((entry, k) => this.recorded(entry, k, [KINDS[i]]));
+    });
   }
 
   drawRows(scrollTop, clientHeight) {
-    const [lengths, total] = this.drawTotals();
+    this.drawKinds();
+    const lengths = this.rows.lengths();
+    const total = lengths.reduce((sum, one) => sum + one, 0);
     const height = Math.min(total * ROW_HEIGHT, MAX_LIST_HEIGHT);
     const inView = Math.ceil(clientHeight / ROW_HEIGHT);
     const room = Math.max(1, height - clientHeight);
@@ -215,12 +187,10 @@ export class EventsPanel {
     const offset = isWhole ? 0 : scrollTop - top * ROW_HEIGHT;
     const above = SPARE_ROWS + Math.ceil((this.opened?.height ?? 0) / ROW_HEIGHT);
     const from = Math.max(0, top - above);
-    const places = this.counts.places(lengths, from, Math.min(total, top + inView + SPARE_ROWS));
-    const rows = places.map((place) => this.rowsShown.get(place.name) ?? this.makeRow(place));
+    const rows = this.rows.elements(lengths, from, Math.min(total, top + inView + SPARE_ROWS));
     refill(this.list, rows);
-    this.rowsShown = new Map(places.map(({ name }, i) => [name, rows[i]]).filter(([, row]) => row.dataset.turn));
-    for (const row of this.rowsShown.values()) this.markCut(row);
-    const opened = this.rowsShown.get(this.opened?.name);
+    for (const row of this.rows.shown.values()) this.markCut(row);
+    const opened = this.rows.shown.get(this.opened?.name);
     if (opened) this.opened.height = opened.offsetHeight - ROW_HEIGHT;
     const before = this.opened ? lengths.slice(0, this.opened.k).reduce((sum, one) => sum + one, this.opened.index) : total;
     rows.forEach((row, i) => {
@@ -238,14 +208,9 @@ export class EventsPanel {
     this.scroller.scrollTop = Math.min(item.offsetTop, Math.max(this.scroller.scrollTop, end));
   }
 
-  makeRow(place) {
-    const row = this.counts.rows(place.k)?.[place.index];
-    if (!row) {
-      this.store.peek(place.k);
-      return el("li", { class: "event-row muted" }, "…");
-    }
+  makeRow(row, place) {
     const tone = row.tone ?? VERDICTS[row.kind]?.tone ?? TONES[row.kind] ?? "";
-    const button = el("button", { type: "button", onclick: () => this.press(item, row, place) },
+    const button = el("button", { type: "button", class: "bare", onclick: () => this.press(item, row, place) },
       el("span", { class: "number muted event-turn" }, count(row.turn)),
       el("span", { class: "number muted event-time" }, clockTime(row.at_ns)),
       el("span", { class: `tag ${tone}` }, labelOf(row)),
@@ -259,7 +224,7 @@ export class EventsPanel {
   press(item, row, place) {
     this.go(row.turn);
     if (!item.firstElementChild.hasAttribute("aria-expanded")) return;
-    const shown = this.rowsShown.get(this.opened?.name);
+    const shown = this.rows.shown.get(this.opened?.name);
     if (shown) closeRow(shown);
     if (shown !== item) openRow(item, row);
     this.opened = shown === item ? null : { ...place, height: 0, isNew: true };
@@ -283,12 +248,9 @@ export class EventsPanel {
 
   /** Scroll to the first row at or after the turn that is shown. */
   async reveal() {
-    const k = this.store.chunkOf(this.turn);
-    if (!(await this.store.load(k).catch(() => undefined))) return; // a notice says why
-    const lengths = this.counts.lengths();
-    const inside = this.counts.rows(k).findIndex((row) => row.turn >= this.turn);
-    const index = lengths.slice(0, k).reduce((sum, one) => sum + one, 0) + (inside < 0 ? lengths[k] : inside);
-    const total = lengths.reduce((sum, one) => sum + one, 0);
+    const index = await this.rows.find(this.turn);
+    if (index === null) return;
+    const total = this.rows.lengths().reduce((sum, one) => sum + one, 0);
     const height = Math.min(total * ROW_HEIGHT, MAX_LIST_HEIGHT);
     this.scroller.scrollTop = (index / Math.max(1, total)) * height - this.scroller.clientHeight / 3;
     this.marked = null;
@@ -297,13 +259,13 @@ export class EventsPanel {
 
   /** Stop counting. */
   close() {
-    this.counts.close();
+    this.rows.close();
   }
 }
 
 /** Show the text of a row in full below it. */
 function openRow(item, row) {
-  item.append(el("div", { class: "event-detail mono", tabindex: "0", role: "region", "aria-label": "Text in full" },
+  item.append(el("div", { class: "box event-detail mono", tabindex: "0", role: "region", "aria-label": "Text in full" },
     visible(row.text, MAX_OPEN_CHARS, { lines: true })));
   item.classList.add("open");
   item.firstElementChild.setAttribute("aria-expanded", "true");

@@ -2,9 +2,8 @@
 
 import { duration } from "../common/format.js";
 import { logarithmic } from "../common/svg.js";
-import { sizedContext } from "./canvas.js";
-import { themeColours } from "./colours.js";
-import { VERDICTS, WORST_FIRST } from "./verdicts.js";
+import { sizedContext, themeColours } from "./canvas.js";
+import { VERDICTS, WORST_FIRST } from "./marks.js";
 
 /** Heights in pixels: marks at the top, bars below them, and the bank at the bottom. */
 const MARKS = 14;

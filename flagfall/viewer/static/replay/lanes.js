@@ -1,13 +1,14 @@
 // The lanes over the whole match or part of it: rewards added up, and the think time of each seat against its limits.
 
-import { el, fill, plain, shortName } from "../common/dom.js";
+import { el, fill, plain } from "../common/dom.js";
 import { count, countOf, duration, number } from "../common/format.js";
+import { swatch } from "../common/palette.js";
 import { svg } from "../common/svg.js";
-import { onThemeChange, themeName } from "./colours.js";
-import { MAX_SHOWN_SEATS } from "./columns.js";
+import { onThemeChange, themeName } from "./canvas.js";
 import { drawLane, laneScale } from "./lanedrawing.js";
-import { drawRewards, seatSwatch } from "./rewardlane.js";
-import { VERDICTS, verdictShape } from "./verdicts.js";
+import { seatTitle, VERDICTS, verdictShape } from "./marks.js";
+import { drawRewards } from "./rewardlane.js";
+import { MAX_SHOWN_SEATS } from "./store.js";
 
 /** Fewest turns that a lane shows. */
 const CLOSEST = 20;
@@ -40,8 +41,8 @@ export class LanesPanel {
   makeLane(seat, index) {
     const canvas = el("canvas", { class: "lane", role: "img", "aria-label": laneLabel(seat) });
     const note = el("span", { class: "muted" }, ` ${laneNote(seat)}`);
-    const isMany = this.store.summary.seats.length > 1;
-    const name = [isMany && [seatSwatch(index), `Seat ${index} · `], shortName(seat.name), note];
+    const { summary } = this.store;
+    const name = [summary.seats.length > 1 && swatch(index), seatTitle(summary, index), note];
     return { canvas, ...this.makeRow(name, canvas, (turn) => this.timeOf(turn, index)) };
   }
 
@@ -203,17 +204,17 @@ function legend(summary) {
     disqualified: summary.seats.some((seat) => seat.disqualified),
     absent: summary.seats.some((seat) => seat.disqualified),
   };
-  const swatch = (colour, dashed = false) => {
+  const key = (colour, dashed = false) => {
     const look = dashed ? { "stroke-width": 1.5, "stroke-dasharray": "4 3" } : { "stroke-width": 7 };
     const line = svg("line", { x1: 0, x2: 16, y1: 5, y2: 5, stroke: `var(${colour})`, ...look });
     return svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" }, line);
   };
-  const items = [el("li", {}, swatch("--think"), "think time (logarithmic)"), el("li", {}, swatch("--late", true), "limit")];
-  if (summary.match.limits?.bank) items.push(el("li", {}, swatch("--think-soft"), "left on the clock"));
+  const items = [el("li", {}, key("--think"), "think time (logarithmic)"), el("li", {}, key("--late", true), "limit")];
+  if (summary.match.limits?.bank) items.push(el("li", {}, key("--think-soft"), "left on the clock"));
   const isCredited = summary.seats.some((seat) => seat.credit_ns);
-  if (isCredited) items.push(el("li", {}, swatch("--credit"), "credited for stalls of the host"));
+  if (isCredited) items.push(el("li", {}, key("--credit"), "credited for stalls of the host"));
   for (const [verdict, seen] of Object.entries(occurs)) {
     if (seen) items.push(el("li", { title: VERDICTS[verdict].means }, verdictShape(verdict), verdict));
   }
-  return el("ul", { class: "legend small muted" }, items);
+  return el("ul", { class: "bare-list legend small muted" }, items);
 }

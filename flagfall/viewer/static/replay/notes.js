@@ -1,7 +1,8 @@
 // Notes of agents on their turns: texts as a conversation with a model has them, facts in a line; any JSON is shown.
 
-import { announce, el, fill, plain, visible } from "../common/dom.js";
-import { number, searchable } from "../common/format.js";
+import { el, plain, visible } from "../common/dom.js";
+import { number } from "../common/format.js";
+import { textBlock } from "../common/texts.js";
 
 /** Texts of a note in the order in which they are read, with their headings. */
 const TEXTS = {
@@ -15,11 +16,8 @@ const MAX_NAMES = 40;
 /** Longest text that stands among the facts. */
 const MAX_FACT_CHARS = 60;
 
-/** Beginning of a text that is shown before it is unfolded. */
+/** Longest beginning of a text that is shown before it is unfolded. */
 const FOLDED_CHARS = 700;
-const FOLDED_LINES = 8;
-
-const COPIED_MS = 1500;
 
 /** Call of a tool as a line of a program; anything else as JSON. */
 function callText(call) {
@@ -87,43 +85,8 @@ export function noteText(note) {
 export function noteBlocks(note, { most = FOLDED_CHARS, wanted = "" } = {}) {
   const { texts, facts } = partsOf(note);
   return [
-    ...texts.map(([heading, text]) => textBlock(heading, text, most, wanted)),
-    facts.length > 0 && el("ul", { class: "note-facts small" },
+    ...texts.map(([heading, text]) => textBlock(heading, text, { most, wanted, isBad: heading === TEXTS.problem })),
+    facts.length > 0 && el("ul", { class: "bare-list note-facts small" },
       facts.map(([name, value]) => el("li", {}, el("span", { class: "muted" }, `${plain(name, 40)} `), visible(value)))),
   ].filter(Boolean);
-}
-
-/** Text under a heading; a long one is folded, and all of them can be copied. */
-function textBlock(heading, text, most, wanted) {
-  const folded = text.split("\n", FOLDED_LINES).join("\n").slice(0, most);
-  const body = el("div", { class: "note-text mono" });
-  const show = (isWhole) => {
-    fill(body, visible(isWhole ? text : folded, Infinity, { lines: true }), isWhole ? null : "…");
-    unfold.setAttribute("aria-expanded", String(isWhole));
-    unfold.textContent = isWhole ? "Show less" : "Show all";
-  };
-  const unfold = el("button", {
-    type: "button", class: "more", onclick: () => show(unfold.getAttribute("aria-expanded") !== "true"),
-  });
-  const isLong = folded.length < text.length;
-  const has = (one) => searchable(one).includes(wanted);
-  if (isLong) show(has(text) && !has(folded));
-  else fill(body, visible(text, Infinity, { lines: true }));
-  const copy = el("button", { type: "button", class: "more", onclick: () => copyText(text, copy, () => show(true), body) }, "Copy");
-  return el("div", { class: `note-block ${heading === TEXTS.problem ? "bad" : ""}` },
-    el("div", { class: "note-head" }, el("strong", { class: "small" }, plain(heading, 40)), isLong && unfold, copy), body);
-}
-
-/** Copy a text as it is shown, so without control characters, which a terminal would obey when it is pasted there. */
-async function copyText(text, button, unfold, body) {
-  try {
-    await navigator.clipboard.writeText(visible(text, Infinity, { lines: true }).textContent);
-    button.textContent = "Copied";
-    announce("copied");
-    setTimeout(() => { button.textContent = "Copy"; }, COPIED_MS);
-  } catch { // the page has no right to, such as one from another machine without TLS
-    unfold();
-    getSelection().selectAllChildren(body);
-    announce("selected; copy it with Ctrl+C");
-  }
 }

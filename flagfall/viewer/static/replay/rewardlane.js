@@ -2,29 +2,13 @@
 
 import { plain } from "../common/dom.js";
 import { number } from "../common/format.js";
-import { agentLook } from "../common/palette.js";
+import { agentStroke } from "../common/palette.js";
 import { linear, linePath, svg } from "../common/svg.js";
 import { MAX_DETAIL_CHUNKS } from "./lanedrawing.js";
 
 /** Height in pixels, and what is free above and below the lines. */
 const REWARD_HEIGHT = 72;
 const REWARD_PADDING = 8;
-
-/** Stroke of a seat. */
-function strokeOf(seat) {
-  const { colour, dash } = agentLook(seat);
-  return { stroke: colour, "stroke-dasharray": dash, "stroke-width": 2, fill: "none" };
-}
-
-/**
- * Sign of a seat, in the colour of its line.
- * @param {number} seat number of the seat
- * @returns {SVGElement}
- */
-export function seatSwatch(seat) {
-  const line = svg("line", { x1: 0, x2: 16, y1: 5, y2: 5, ...strokeOf(seat), "stroke-width": 4 });
-  return svg("svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true", class: "swatch" }, line);
-}
 
 /**
  * Draw the rewards of all seats, added up from the beginning of the match.
@@ -48,7 +32,7 @@ export function drawRewards(room, { store, seats, first, last, width }) {
   room.setAttribute("height", REWARD_HEIGHT);
   const sums = points.map((of, seat) => `seat ${seat} ${number(of.at(-1)?.[1] ?? 0)}`).join(", ");
   room.setAttribute("aria-label", plain(`Rewards added up: ${sums}`, 400));
-  room.replaceChildren(zero, ...scaled.map((d, seat) => svg("path", { d, ...strokeOf(seat) })),
+  room.replaceChildren(zero, ...scaled.map((d, seat) => svg("path", { d, ...agentStroke(seat) })),
     ...[...new Set([high, low])].map(label));
 }
 

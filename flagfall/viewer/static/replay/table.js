@@ -2,7 +2,8 @@
 
 import { el, fill, plain, shortName } from "../common/dom.js";
 import { count, countOf, number } from "../common/format.js";
-import { inOneLine, MAX_SHOWN_SEATS } from "./columns.js";
+import { resultTag, seatTitle } from "./marks.js";
+import { inOneLine, MAX_SHOWN_SEATS } from "./store.js";
 
 /** Rows before the shown turn, and all rows. */
 const ROWS_BEFORE = 8;
@@ -10,9 +11,6 @@ const TABLE_ROWS = 13;
 
 /** Longest text of a cell; the panel of the turn has all of it. */
 const MAX_CELL_CHARS = 80;
-
-/** Results of a task in words. */
-const RESULTS = new Map([[true, "solved"], [false, "failed"]]);
 
 /** Table of the turns around the one shown. */
 export class TableView {
@@ -56,14 +54,14 @@ export class TableView {
   }
 
   drawHead(turn) {
-    const players = this.store.frames(this.store.chunkOf(turn))?.playersAt(turn) ?? [];
+    const players = this.store.players(turn);
     const key = JSON.stringify(players);
     if (key === this.headed) return;
     this.headed = key;
     const column = (name, kind = null) => el("th", { scope: "col", class: kind }, name);
-    const columns = () => [column("Observation", "observation"), column("Action"), column("Reward", "number")];
-    const name = (seat, index) => el("th", { scope: "colgroup", colspan: "3", class: "seat" }, `Seat ${index} · `,
-      players[index] && `${plain(players[index], 40)} · `, shortName(seat.name, 24));
+    const columns = () => [column("Observation", "observation"), column("Action", "action"), column("Reward", "number")];
+    const name = (_, index) => el("th", { scope: "colgroup", colspan: "3", class: "seat" },
+      seatTitle(this.store.summary, index, players[index]));
     const isMany = this.seats.length > 1;
     fill(this.head,
       isMany && el("tr", {}, el("td"), this.seats.map(name)),
@@ -73,7 +71,7 @@ export class TableView {
   /** First cell of a row: a button that leads there. */
   lead(turn, atEnd, text) {
     const press = () => this.go(turn, atEnd);
-    return el("th", { scope: "row", class: "number" }, el("button", { type: "button", class: "link", onclick: press }, text));
+    return el("th", { scope: "row", class: "number" }, el("button", { type: "button", class: "bare link", onclick: press }, text));
   }
 
   row(turn, isShown) {
@@ -104,9 +102,8 @@ export class TableView {
   /** Row behind the last turn of a task, for what its actions led to. */
   endRow(turn, isShown) {
     const task = this.store.summary.tasks[this.store.taskOf(turn)];
-    const result = RESULTS.get(task?.result);
-    const text = task?.ended ? [plain(task.ended, 40), result, `reward ${number(task.reward, 6)}`,
-      countOf(task.steps, "step")].filter(Boolean).join(" · ") : "";
+    const text = task?.ended && [resultTag(task), " ", plain(task.ended, 40), ` · reward ${number(task.reward, 6)} · `,
+      countOf(task.steps, "step")];
     return el("tr", { ...this.mark(isShown), onclick: () => this.go(turn, true) }, this.lead(turn, true, "End"),
       el("td", { colspan: String(3 * this.seats.length), class: "muted" }, text));
   }

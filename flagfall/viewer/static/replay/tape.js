@@ -1,8 +1,7 @@
 // Byte tasks as a tape: lines of turns, each with lanes for teacher, learner and reward.
 
 import { el } from "../common/dom.js";
-import { sizedContext } from "./canvas.js";
-import { themeColours } from "./colours.js";
+import { sizedContext, themeColours } from "./canvas.js";
 
 const CELL = 13;
 const LANE = 18;

@@ -3,9 +3,9 @@
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
 import { countOf, duration, number } from "../common/format.js";
 import { partOf, reasonOf } from "./about.js";
-import { inOneLine, MAX_SHOWN_SEATS } from "./columns.js";
+import { seatTitle, VERDICTS, verdictShape } from "./marks.js";
 import { noteBlocks } from "./notes.js";
-import { VERDICTS, verdictShape } from "./verdicts.js";
+import { inOneLine, MAX_SHOWN_SEATS } from "./store.js";
 
 /** Longest observation that is shown at once, about what its box holds, and longest action. */
 const MAX_OBSERVATION_CHARS = 700;
@@ -16,8 +16,10 @@ const PASSING_CHARS = 160;
 
 /** Card of one seat. */
 class SeatCard {
-  constructor(seat, index, showsNumber) {
-    this.player = el("bdi", { class: "untrusted" });
+  constructor(summary, index) {
+    this.shown = {};
+    this.title = el("h3");
+    this.showTitle(summary, index);
     this.verdict = el("span", { class: "tag" });
     this.values = {};
     const row = (name, label, kind = "") => {
@@ -27,17 +29,16 @@ class SeatCard {
     this.meter = el("div", { class: "meter", "aria-hidden": "true" },
       el("span", { class: "used" }), el("span", { class: "soft" }));
     this.element = el("article", { class: "seat-card" },
-      el("header", {}, el("h3", {}, showsNumber ? `Seat ${index} · ` : "", this.player, shortName(seat.name)), this.verdict),
+      el("header", {}, this.title, this.verdict),
       this.meter,
       el("dl", {},
         row("time", "Think time", "number"), row("reward", "Reward", "number"),
         row("action", "Action", "mono"), row("refused", "Refused", "mono"), row("answers", "Answers"),
-        row("observation", "Observation", "mono value-box")));
+        row("observation", "Observation", "mono box value-box")));
     this.said = el("div", { class: "said", hidden: true });
-    this.note = el("div", { class: "note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
+    this.note = el("div", { class: "box note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
     this.element.append(this.said, this.note);
     this.values.observation.tabIndex = 0; // it scrolls
-    this.shown = {};
   }
 
   /** Show a text in a row if it has changed; null hides the row. */
@@ -76,10 +77,11 @@ class SeatCard {
     return undefined;
   }
 
-  /** Show what the task calls the player of this seat, if it has a word for it. */
-  showPlayer(name) {
-    const text = name ? `${plain(name, 40)} · ` : "";
-    if (this.player.textContent !== text) this.player.textContent = text;
+  /** Show whose card this is. */
+  showTitle(summary, index, player = "") {
+    if (this.shown.player === player) return;
+    this.shown.player = player;
+    fill(this.title, seatTitle(summary, index, player));
   }
 
   showObservation(text, isPassing) {
@@ -91,18 +93,18 @@ class SeatCard {
   /**
    * Show what the agent printed by a turn, and why it was disqualified in it.
    * @param {Object} seat the seat in the summary
-   * @param {Object} summary the summary
+   * @param {Object} store store of the replay
    * @param {number} turn number of the turn
    */
-  showSaid(seat, summary, turn) {
-    const printed = seat.printed.filter((part) => shownTurn(part, summary) === turn);
-    const reason = seat.disqualified && shownTurn(seat.disqualified, summary) === turn ? seat.disqualified : null;
+  showSaid(seat, store, turn) {
+    const printed = seat.printed.filter((part) => store.shownTurn(part) === turn);
+    const reason = seat.disqualified && store.shownTurn(seat.disqualified) === turn ? seat.disqualified : null;
     const key = printed.length || reason ? `${turn} ${printed.length} ${reason !== null}` : null;
     if (this.shown.said === key) return;
     this.shown.said = key;
     this.said.hidden = key === null;
     fill(this.said, reason && reasonOf(reason),
-      printed.length > 0 && el("dl", { class: "printed", tabindex: "0", "aria-label": "Printed" }, printed.map(partOf)));
+      printed.length > 0 && el("dl", { class: "box printed", tabindex: "0", "aria-label": "Printed" }, printed.map(partOf)));
   }
 
   /** Show a note; its place stays in turns without one, so that nothing below moves. */
@@ -149,16 +151,6 @@ function timeText(raw, row) {
   return `${duration(raw.spent_ns[row])} ${limits}${credit}${bank}`;
 }
 
-/**
- * Turn beside which a print or a disqualification is shown; after the last turn it is that one.
- * @param {{turn: number|string}} of its facts in the summary
- * @param {Object} summary the summary
- * @returns {number}
- */
-export function shownTurn({ turn }, summary) {
-  return Math.min(Number(turn), summary.turn_span[1]);
-}
-
 /** Panel with a card for each seat. */
 export class TurnPanel {
   /** @param {Object} store store of the replay */
@@ -168,7 +160,7 @@ export class TurnPanel {
     const shown = seats.slice(0, MAX_SHOWN_SEATS);
     this.title = el("h2", {}, "Turn");
     this.when = el("span", { class: "muted small number" });
-    this.cards = shown.map((seat, index) => new SeatCard(seat, index, seats.length > 1));
+    this.cards = shown.map((_, index) => new SeatCard(store.summary, index));
     const hidden = seats.length - shown.length;
     this.element = el("section", { class: "panel turn", "aria-label": "Turn" },
       el("header", {}, this.title, this.when),
@@ -189,7 +181,7 @@ export class TurnPanel {
     this.element.classList.toggle("waiting", isWaiting);
     if (isWaiting) return false;
     this.title.textContent = `${atEnd ? "After turn" : "Turn"} ${turn.toLocaleString("en")}`;
-    const players = this.store.frames(this.store.chunkOf(turn))?.playersAt(turn) ?? [];
+    const players = this.store.players(turn);
     const { summary } = this.store;
     if (this.notesOf !== summary) {
       this.notesOf = summary;
@@ -200,8 +192,8 @@ export class TurnPanel {
       const row = columns.row(turn, seat);
       if (row >= 0) at = columns.raw.at_ns[row];
       const words = (name) => this.store.words(turn, seat, name);
-      card.showPlayer(players[seat]);
-      card.showSaid(summary.seats[seat], summary, turn);
+      card.showTitle(summary, seat, players[seat]);
+      card.showSaid(summary.seats[seat], this.store, turn);
       card.showNote(row < 0 ? null : columns.raw.note[row], this.notes[seat] > 0, isPassing);
       card.show(columns.raw, row, { observation: words("observation"), action: words("action") }, isPassing);
     });

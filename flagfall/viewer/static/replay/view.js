@@ -3,8 +3,7 @@
 import { announce, el, fill } from "../common/dom.js";
 import { bindKeys } from "../common/keys.js";
 import { Heading, PrintsPanel, settingsPanel, TasksPanel } from "./about.js";
-import { onThemeChange, themeName } from "./colours.js";
-import { Store } from "./columns.js";
+import { onThemeChange, themeName } from "./canvas.js";
 import { Controls } from "./controls.js";
 import { ConversationPanel } from "./conversation.js";
 import { EventsPanel } from "./events.js";
@@ -12,6 +11,7 @@ import { findTurn, JUMPS } from "./jumps.js";
 import { LanesPanel } from "./lanes.js";
 import { Player, SPEEDS } from "./player.js";
 import { isPlayedAgain } from "./source.js";
+import { Store } from "./store.js";
 import { TurnPanel } from "./turnpanel.js";
 import { WorldPanel } from "./world.js";
 
@@ -150,7 +150,7 @@ class ReplayView {
       { keys: ["+", "="], does: "Think time: fewer turns", group: "Look", run: () => this.lanes.zoom(0.5) },
       { keys: ["-"], does: "Think time: more turns", group: "Look", run: () => this.lanes.zoom(2) },
       { keys: ["0"], does: "Think time: the whole match", group: "Look", run: () => this.lanes.zoom(Infinity) },
-      { keys: ["f"], does: "Filter the events", group: "Look", run: () => this.events.search.focus() },
+      { keys: ["f"], does: "Filter the events", group: "Look", run: () => this.events.rows.search.focus() },
       { keys: ["e"], does: "Show this turn in the list of events", group: "Look", run: () => this.events.reveal() },
     ];
   }

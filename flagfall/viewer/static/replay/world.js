@@ -19,7 +19,7 @@ export class WorldPanel {
     this.pictures = new PictureView();
     this.table = new TableView(store, go);
     this.tape = new TapeView();
-    this.text = el("pre", { class: "world-text", tabindex: "0", "aria-label": "The world as text" });
+    this.text = el("pre", { class: "box world-text", tabindex: "0", "aria-label": "The world as text" });
     this.caption = el("p", { class: "caption small muted" });
     this.notice = el("p", { class: "notice small", hidden: true });
     this.stage = el("div", { class: "stage" });

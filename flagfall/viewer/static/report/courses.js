@@ -1,10 +1,10 @@
 // Ratings over the course of the tournament, and learning curves over the episodes of a match.
 
 import { el } from "../common/dom.js";
-import { count, countOf, number } from "../common/format.js";
+import { count, countOf, number, shortNumber } from "../common/format.js";
 import { agentLegend } from "./choice.js";
 import { lineDrawing } from "./lines.js";
-import { fittedDrawing, levelOf, reportLabel, reportName, reportSection, shortNumber, taskName } from "./parts.js";
+import { fittedDrawing, levelOf, reportLabel, reportName, reportSection, taskName } from "./parts.js";
 import { valuesTable } from "./tables.js";
 
 const REPORT_WIDE = 560;

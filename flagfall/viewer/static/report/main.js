@@ -42,7 +42,7 @@ function reportView(data) {
   const parts = [standingsSection(data), replaysSection(data), crossSection(data), tasksSection(data), curvesSection(data, choice),
     ratingSection(data, choice), thinkSection(data), faultsSection(data), matchesSection(data), factsSection(data)].filter(Boolean);
   const links = parts.map((part) => el("a", { href: `#${part.id}` }, PART_NAMES[part.id]));
-  return el("div", { class: "report" }, reportHead(data), el("nav", { class: "contents", "aria-label": "Parts of the report" }, links), parts,
+  return el("div", { class: "report" }, reportHead(data), el("nav", { class: "contents scrolls", "aria-label": "Parts of the report" }, links), parts,
     el("footer", { class: "muted small" }, "Made by flagfall. This file needs no network."));
 }
 

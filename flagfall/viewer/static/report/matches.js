@@ -1,8 +1,8 @@
 // Single matches: those whose replay stands in the page, the latest ones, and void attempts.
 
 import { el, visible } from "../common/dom.js";
-import { count, countOf, duration } from "../common/format.js";
-import { agentName, matchName, reportName, reportSection, shortNumber, taskName } from "./parts.js";
+import { count, countOf, duration, shortNumber } from "../common/format.js";
+import { agentName, matchName, reportName, reportSection, taskName } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Characters of a reason that are shown at first. */
@@ -55,7 +55,7 @@ function reportColumns(data) {
 }
 
 function reportSeatOf(data, { agent, score, fell }) {
-  return el("span", { class: "seat" }, agentName(data, agent), " ", el("span", { class: "number" }, shortNumber(score)),
+  return el("span", { class: "seat" }, agentName(data, agent), " ", el("strong", { class: "number" }, shortNumber(score)),
     fell ? [" ", el("span", { class: "tag bad" }, reportName(fell))] : null);
 }
 

@@ -1,9 +1,8 @@
 // Parts that all sections of a report use: sections, names, drawings that fit their column.
 
 import { el, fill, plain, shortName, visible } from "../common/dom.js";
-import { number, percent } from "../common/format.js";
-import { intervalPoint, linear, svg } from "../common/svg.js";
-import { agentLook } from "../common/palette.js";
+import { percent } from "../common/format.js";
+import { swatch } from "../common/palette.js";
 
 const REPORT_MAX_NAME = 40;
 const REPORT_MAX_LABEL = 28;
@@ -61,7 +60,7 @@ export function levelOf(data, key) {
  */
 export function agentName(data, agent) {
   if (agent === null || agent === undefined) return el("span", { class: "muted" }, "–");
-  return el("span", { class: "agent" }, agentSwatch(agent), reportName(data.agents[agent]));
+  return el("span", { class: "agent" }, swatch(agent), reportName(data.agents[agent]));
 }
 
 /**
@@ -71,7 +70,7 @@ export function agentName(data, agent) {
  * @returns {HTMLElement}
  */
 export function agentLabel(data, agent) {
-  return el("span", { class: "agent" }, agentSwatch(agent), el("bdi", { class: "untrusted" }, reportLabel(data.agents[agent])));
+  return el("span", { class: "agent" }, swatch(agent), el("bdi", { class: "untrusted" }, reportLabel(data.agents[agent])));
 }
 
 /**
@@ -83,17 +82,6 @@ export function agentLabel(data, agent) {
 export function matchName(data, match) {
   const shown = reportName(match);
   return data.embedded.some((one) => one.match === match) ? el("a", { href: `#match=${encodeURIComponent(match)}` }, shown) : shown;
-}
-
-/**
- * Short stroke in the look of an agent's line.
- * @param {number} agent place of the agent
- * @returns {SVGElement}
- */
-export function agentSwatch(agent) {
-  const { colour, dash } = agentLook(agent);
-  return svg("svg", { class: "swatch", viewBox: "0 0 18 8", width: 18, height: 8, "aria-hidden": "true" },
-    svg("line", { x1: 1, x2: 17, y1: 4, y2: 4, "stroke-dasharray": dash || null, style: { stroke: colour } }));
 }
 
 /**
@@ -122,45 +110,4 @@ export function fittedDrawing(draw) {
     redraw();
   }).observe(box);
   return Object.assign(box, { redraw });
-}
-
-/**
- * Interval as a dot with a line, on the scale of its column; an arrow stands at an end of the scale beyond which it
- * goes on, with the estimate if that is there. The numbers stand beside it, so screen readers skip it.
- * @param {?{value: number, low: ?number, high: ?number}} interval what is drawn
- * @param {[number, number]} range values at both ends of the drawing
- * @param {number} agent place of the agent, for its colour
- * @returns {HTMLElement}
- */
-export function intervalMark(interval, range, agent) {
-  const [width, height] = [160, 18];
-  const [least, most] = range;
-  const x = linear(range, [4, width - 4]);
-  const { colour } = agentLook(agent);
-  const mark = svg("svg", { class: "interval", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" });
-  const box = el("div", { class: "interval-mark", "aria-hidden": "true" }, mark);
-  mark.append(svg("line", { class: "track", x1: 0, x2: width, y1: 9, y2: 9 }));
-  if (least < 0 && most > 0) mark.append(svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: height }));
-  if (!interval) return box;
-  const { value, low, high } = interval;
-  const [point, from, to] = [intervalPoint(interval), low ?? -Infinity, high ?? Infinity];
-  const inside = (one) => x(Math.max(least, Math.min(most, one)));
-  const open = low === null && high === null;
-  if (!open && from <= most && to >= least) mark.append(svg("line", { class: "span", x1: inside(from), x2: inside(to), y1: 9, y2: 9, style: { stroke: colour } }));
-  if (point === value && point >= least && point <= most) mark.append(svg("line", { class: "dot", x1: x(value), x2: x(value), y1: 9, y2: 9, style: { stroke: colour } }));
-  const ends = [["low", "◂", point < least, !open && from < least], ["high", "▸", point > most, !open && to > most]];
-  for (const [side, arrow, isBeyond, goesOn] of ends) {
-    if (isBeyond || goesOn) box.append(el("span", { class: `beyond ${side}` }, arrow, isBeyond ? ` ${shortNumber(point)}` : null));
-  }
-  return box;
-}
-
-/**
- * Number for a narrow place: whole from 1,000 on, else three digits.
- * @param {?number} value the number
- * @returns {string}
- */
-export function shortNumber(value) {
-  if (value === null || value === undefined || Math.abs(value) < 1000) return number(value, 3);
-  return number(Math.round(value));
 }

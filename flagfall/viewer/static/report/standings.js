@@ -2,8 +2,8 @@
 
 import { el, visible } from "../common/dom.js";
 import { columnText, count, countOf, filledColumns, fixed, intervalText, number } from "../common/format.js";
-import { intervalPoint, intervalRange } from "../common/svg.js";
-import { agentName, intervalMark, levelOf, reportName, reportSection } from "./parts.js";
+import { intervalMark, intervalPoint, intervalRange } from "../common/intervals.js";
+import { agentName, levelOf, reportName, reportSection } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Characters of a note that are shown at first; it may name all agents. */

@@ -22,7 +22,7 @@ export function sortableTable(caption, columns, rows, { first = REPORT_FIRST_ROW
   let sorted = { column: -1, down: false };
   const body = el("tbody");
   const heads = columns.map((column, place) => el("th", { scope: "col", class: reportKindOf(column), title: column.title },
-    el("button", { type: "button", class: "sort", onclick: () => sort(place) }, column.label)));
+    el("button", { type: "button", class: "bare sort", onclick: () => sort(place) }, column.label)));
   const more = el("button", { type: "button", class: "show-all", onclick: () => { shown = rows.length; show(); } });
   const show = () => {
     fill(body, order.slice(0, shown).map((row) => el("tr", {}, columns.map((column) => reportCellOf(column, row)))));

@@ -1,9 +1,9 @@
 // Results on each task: a card for each task, with the agents and their intervals.
 
 import { el } from "../common/dom.js";
-import { count, intervalText } from "../common/format.js";
-import { intervalRange } from "../common/svg.js";
-import { agentName, intervalMark, reportLabel, reportName, reportSection, shortNumber, taskName } from "./parts.js";
+import { count, intervalText, shortNumber } from "../common/format.js";
+import { intervalMark, intervalRange } from "../common/intervals.js";
+import { agentName, reportLabel, reportName, reportSection, taskName } from "./parts.js";
 import { sortableTable } from "./tables.js";
 
 /** Cards that are shown at first, and agents on a card. */

@@ -1,9 +1,10 @@
 // Use of time: distributions of think times against the limits, late turns, disqualifications.
 
-import { el, visible } from "../common/dom.js";
+import { el } from "../common/dom.js";
 import { count, countOf, duration, percent } from "../common/format.js";
 import { drawing, logarithmic, robustRange, svg } from "../common/svg.js";
 import { agentLook } from "../common/palette.js";
+import { textBlock } from "../common/texts.js";
 import { agentLabel, agentName, fittedDrawing, matchName, reportLabel, reportName, reportSection, taskName } from "./parts.js";
 import { sortableTable, valuesTable } from "./tables.js";
 
@@ -157,6 +158,6 @@ function reportFall(data, { agent, reason, count: times, tasks, match, at_ns: at
     el("summary", {}, agentLabel(data, agent), " ", el("span", { class: "tag bad" }, reportLabel(reason)), " ",
       el("span", { class: "muted" }, countOf(times, "match", "matches"))),
     el("p", { class: "small" }, "On ", where, ". First case: match ", el("code", {}, matchName(data, match)), at === null ? null : ` after ${duration(at)}`, "."),
-    detail ? el("div", { class: "detail-text", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, visible(detail, 4200, { lines: true, code: true }))
+    detail ? el("div", { class: "box detail-text", tabindex: 0, role: "region", "aria-label": "Detail and end of the standard error" }, textBlock("Detail and end of the standard error", detail, { code: true }))
       : el("p", { class: "muted small" }, "No detail: the journal of this match is missing or cannot be read."));
 }

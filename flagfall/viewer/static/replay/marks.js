@@ -1,6 +1,29 @@
-// Verdicts: word, tone, and a shape that tells them apart without colour.
+// Marks that all panels share: titles of seats, verdicts and results with shapes that need no colour, and icons.
 
+import { el, shortName } from "../common/dom.js";
 import { svg } from "../common/svg.js";
+
+/**
+ * Title of a seat: its number, what the task calls its player, and its agent; of a match with one seat the agent.
+ * @param {Object} summary summary of the match
+ * @param {number} index number of the seat
+ * @param {string} [player] what the task calls its player
+ * @returns {Array}
+ */
+export function seatTitle({ seats }, index, player = "") {
+  const isMany = seats.length > 1;
+  return [isMany && `Seat ${index} · `, player && [shortName(player), " · "], shortName(seats[index].name)];
+}
+
+/**
+ * Result of a task as a tag.
+ * @param {{result: ?boolean}} task its row in the summary
+ * @returns {?HTMLElement} null for one without a result
+ */
+export function resultTag({ result }) {
+  if (result === true) return el("span", { class: "tag good" }, "solved");
+  return result === false ? el("span", { class: "tag bad" }, "failed") : null;
+}
 
 /**
  * Verdicts by name: tone (class of a tag), colour (a custom property), and path of the shape in a box of 10 by 10.
@@ -31,4 +54,24 @@ export function verdictShape(verdict) {
   if (!shape) return null;
   const path = svg("path", { d: shape, fill: `var(${colour})` });
   return svg("svg", { viewBox: "0 0 10 10", width: 10, height: 10, "aria-hidden": "true", class: "shape" }, path);
+}
+
+/** Icons of the controls, as paths in a box of 16 by 16. */
+const ICONS = {
+  first: "M3 2.5h2v11H3zM13.5 2.5v11L6 8z",
+  back: "M11.5 2.5v11L4 8z",
+  play: "M4 2.5v11L13.5 8z",
+  pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z",
+  next: "M4.5 2.5v11L12 8z",
+  last: "M11 2.5h2v11h-2zM2.5 2.5v11L10 8z",
+};
+
+/**
+ * Icon for a button; the button's label says what it does.
+ * @param {string} name name of the icon
+ * @returns {SVGElement}
+ */
+export function icon(name) {
+  const path = svg("path", { d: ICONS[name], fill: "currentColor" });
+  return svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, path);
 }

@@ -1,4 +1,4 @@
-// Chunks of a match: found by turn, kept while they are near, and read row by row.
+// Data of a match: chunks and pictures, found by turn, kept while they are near, and read row by row.
 
 /** Chunks that stay decoded: those of a zoomed lane, and of the list of events beside it. */
 const NEAR_CHUNKS = 24;
@@ -130,6 +130,24 @@ export class Store {
       else high = middle - 1;
     }
     return low;
+  }
+
+  /**
+   * Turn beside which a print or a disqualification is shown; after the last turn it is that one.
+   * @param {{turn: number|string}} fact its row in the summary
+   * @returns {number}
+   */
+  shownTurn({ turn }) {
+    return Math.min(Number(turn), this.span[1]);
+  }
+
+  /**
+   * What the task of a turn calls its players; their pictures are fetched for it.
+   * @param {number} turn number of the turn
+   * @returns {string[]} by seat; empty where it has no words for them
+   */
+  players(turn) {
+    return this.frames(this.chunkOf(turn))?.playersAt(turn) ?? [];
   }
 
   /**
