@@ -483,7 +483,7 @@ def test_a_hostile_journal_shows_as_text(hostile_page: Path, open_page: OpenPage
     wait_for_turn(page, 1)
     assert page.locator("img, iframe, object, embed").count() == 0
     assert page.locator("main script").count() == 0
-    assert page.evaluate("document.body.innerText.length") < 40_000
+    assert page.evaluate("document.body.innerText.length") < 50_000
     assert "\u202e" not in page.evaluate("document.body.innerText")
     check_width(page)
 

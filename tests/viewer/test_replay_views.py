@@ -137,6 +137,9 @@ def test_a_task_that_is_trusted_gives_names(hands: Path, open_page: OpenPage) ->
     assert shown(page, "observation") == "left saw nothing"
     assert page.locator(".seat-card h3").nth(1).inner_text().startswith("Seat 1 · right · ")
     assert "(seat 0, left) wins: 2 of 2 episodes" in result_of(page)
+    assert page.locator(".task-table tbody tr").all_inner_texts() == [
+        f"Hands\t{first}\t5\tseat 0 wins\t2 : {MINUS}2\ttruncated" for first in (0, 5)
+    ]
     assert page.locator(".world .notice").is_hidden()
 
 
@@ -147,16 +150,8 @@ def test_the_end_of_each_task_is_a_row_and_the_end_key_leads_to_the_last(
     wait_for_turn(page, 4)
     page.keyboard.press("ArrowRight")
     wait_for_turn(page, 4, end=True)
-    assert page.locator("tr[aria-current=true]").inner_text().split() == [
-        "End",
-        "truncated",
-        "·",
-        "reward",
-        "0",
-        "·",
-        "5",
-        "steps",
-    ]
+    ended = page.locator("tr[aria-current=true]").inner_text()
+    assert ended.split() == f"End seat 0 wins truncated · reward 2 : {MINUS}2 · 5 steps".split()
     page.keyboard.press("ArrowRight")
     wait_for_turn(page, 5)
     page.keyboard.press("End")

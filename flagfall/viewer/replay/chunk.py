@@ -21,7 +21,8 @@ from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import decode_events
 from flagfall.texts import counted
 from flagfall.timing.durations import US
-from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, note_of, number, reward_of, shortened, text_of
+from flagfall.viewer.replay.tally import MAX_LISTED_REWARDS
+from flagfall.viewer.replay.texts import MAX_NAME_CHARS, exact, note_of, number, shortened, text_of
 
 if TYPE_CHECKING:
     from flagfall.viewer.replay.index import Index
@@ -212,8 +213,9 @@ def _end(event: TaskEnded, _names: list[str]) -> str:
     result = {True: "solved", False: "failed", None: "no result"}[event.result]
     task = shortened(event.task, MAX_NAME_CHARS)
     ended = shortened(event.ended, MAX_NAME_CHARS)
-    steps, reward = event.steps, reward_of(event.reward)
-    return f"Task {task} ends ({ended}): {result}, reward {reward:,}, {counted(steps, 'step')}."
+    paid = [f"{number(one):,.12g}" for one in event.rewards or [event.reward]]
+    rewards = f"reward{'s' * (len(paid) > 1)} {', '.join(paid[:MAX_LISTED_REWARDS])}"
+    return f"Task {task} ends ({ended}): {result}, {rewards}, {counted(event.steps, 'step')}."
 
 
 def _dropped(event: ReplyDropped, names: list[str]) -> str:

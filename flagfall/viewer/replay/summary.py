@@ -176,6 +176,7 @@ def _task(entry: TaskEntry) -> dict[str, Any]:
         "turns": entry.turns,
         "result": None if end is None else end.result,
         "reward": 0 if end is None else number(end.reward),
+        "rewards": [] if end is None else [number(paid) for paid in end.rewards],
         "steps": 0 if end is None else end.steps,
         "ended": "" if end is None else end.ended,
         "metrics": {} if end is None else dict(end.metrics),

@@ -37,6 +37,9 @@ CHUNK_BYTES: Final = 4 * 1024 * 1024
 MAX_TASKS: Final = 2_000
 """The most tasks that a summary lists; the events of the chunks have all."""
 
+MAX_LISTED_REWARDS: Final = 12
+"""The most seats whose rewards are listed for each task."""
+
 MAX_SEATS: Final = 256
 """The most seats that are shown; a journal may name any number."""
 
@@ -328,7 +331,10 @@ class Tally:
             if len(self.tasks) == self.started and self.tasks and self.tasks[-1].end is None:
                 metrics = bounded_values(event.metrics)
                 ended = shortened(event.ended, MAX_NAME_CHARS)
-                self.tasks[-1].end = replace(event, task="", ended=ended, metrics=metrics, answers={})
+                rewards = event.rewards if len(self.header.agents) <= MAX_LISTED_REWARDS else ()
+                self.tasks[-1].end = replace(
+                    event, task="", ended=ended, metrics=metrics, answers={}, rewards=rewards
+                )
         elif isinstance(event, MatchEnded):
             detail = shortened(event.detail, MAX_DETAIL_CHARS)
             self.over = replace(event, detail=detail, reward=reward_of(event.reward), printed=())

@@ -4,7 +4,7 @@ import { briefName, el, fill, plain, shortName, visible } from "../common/dom.js
 import { count, countOf, duration, number } from "../common/format.js";
 import { swatch } from "../common/palette.js";
 import { textBlock } from "../common/texts.js";
-import { resultTag, seatTitle } from "./marks.js";
+import { resultTag, rewardsText, seatTitle } from "./marks.js";
 import { MAX_SHOWN_SEATS } from "./store.js";
 
 /** Tasks that are listed at first. */
@@ -174,7 +174,7 @@ export class TasksPanel {
     return el("tr", { dataset: { first: task.first_turn }, title: metrics ? plain(metrics, 400) : null },
       el("th", { scope: "row" }, el("button", { type: "button", class: "bare link", onclick: go }, briefName(task.task, this.store.summary.short))),
       el("td", { class: "number" }, count(task.first_turn)), el("td", { class: "number" }, count(task.turns)),
-      el("td", {}, resultTag(task) ?? el("span", { class: "muted" }, "–")), el("td", { class: "number" }, number(task.reward, 6)),
+      el("td", {}, resultTag(task) ?? el("span", { class: "muted" }, "–")), el("td", { class: "number" }, rewardsText(task)),
       el("td", {}, plain(task.ended || "–", 40)));
   }
 

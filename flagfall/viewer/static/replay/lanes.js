@@ -31,8 +31,9 @@ export class LanesPanel {
     this.rewards = this.makeRewards();
     this.reading = el("span", { class: "muted small number reading" });
     this.title = el("span", { class: "muted small number" });
+    this.heading = el("h2");
     this.element = el("section", { class: "panel lanes", "aria-label": "Rewards and think time" },
-      el("header", {}, el("h2", {}, "Rewards and think time"), this.title, this.reading, this.zoomButtons()),
+      el("header", {}, this.heading, this.title, this.reading, this.zoomButtons()),
       this.rewards.element, this.lanes.map((lane) => lane.element),
       legend(store.summary));
     this.endTheme = onThemeChange(() => this.redraw());
@@ -169,6 +170,7 @@ export class LanesPanel {
     const turns = last - first + 1;
     this.title.textContent = this.range ? `turns ${count(first)} to ${count(last)}` : countOf(turns, "turn");
     this.rewards.element.hidden = !this.store.summary.chunks.some((chunk) => chunk.rewarded);
+    this.heading.textContent = this.rewards.element.hidden ? "Think time" : "Rewards and think time";
     if (!this.rewards.element.hidden) {
       drawRewards(this.rewards.drawing, { store: this.store, seats: this.lanes.length, first, last, width });
     }

@@ -1,6 +1,7 @@
 // Marks that all panels share: titles of seats, verdicts and results with shapes that need no colour, and icons.
 
 import { el, shortName } from "../common/dom.js";
+import { number } from "../common/format.js";
 import { svg } from "../common/svg.js";
 
 /**
@@ -16,13 +17,26 @@ export function seatTitle({ seats }, index, player = "") {
 }
 
 /**
- * Result of a task as a tag.
- * @param {{result: ?boolean}} task its row in the summary
+ * Result of a task as a tag: solved or failed, else which seat was paid most.
+ * @param {{result: ?boolean, rewards: number[], ended: string}} task its row in the summary
  * @returns {?HTMLElement} null for one without a result
  */
-export function resultTag({ result }) {
+export function resultTag({ result, rewards, ended }) {
   if (result === true) return el("span", { class: "tag good" }, "solved");
-  return result === false ? el("span", { class: "tag bad" }, "failed") : null;
+  if (result === false) return el("span", { class: "tag bad" }, "failed");
+  if (rewards.length < 2 || ended === "cut") return null;
+  const best = Math.max(...rewards);
+  const isDrawn = rewards.indexOf(best) !== rewards.lastIndexOf(best);
+  return el("span", { class: "tag" }, isDrawn ? "drawn" : `seat ${rewards.indexOf(best)} wins`);
+}
+
+/**
+ * Rewards of a task as text: of several seats one after the other.
+ * @param {{reward: number, rewards: number[]}} task its row in the summary
+ * @returns {string}
+ */
+export function rewardsText({ reward, rewards }) {
+  return rewards.length > 1 ? rewards.map((one) => number(one, 6)).join(" : ") : number(reward, 6);
 }
 
 /**

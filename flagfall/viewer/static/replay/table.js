@@ -2,7 +2,7 @@
 
 import { el, fill, plain, shortName } from "../common/dom.js";
 import { count, countOf, number } from "../common/format.js";
-import { resultTag, seatTitle } from "./marks.js";
+import { resultTag, rewardsText, seatTitle } from "./marks.js";
 import { inOneLine, MAX_SHOWN_SEATS } from "./store.js";
 
 /** Rows before the shown turn, and all rows. */
@@ -102,7 +102,7 @@ export class TableView {
   /** Row behind the last turn of a task, for what its actions led to. */
   endRow(turn, isShown) {
     const task = this.store.summary.tasks[this.store.taskOf(turn)];
-    const text = task?.ended && [resultTag(task), " ", plain(task.ended, 40), ` · reward ${number(task.reward, 6)} · `,
+    const text = task?.ended && [resultTag(task), " ", plain(task.ended, 40), ` · reward ${rewardsText(task)} · `,
       countOf(task.steps, "step")];
     return el("tr", { ...this.mark(isShown), onclick: () => this.go(turn, true) }, this.lead(turn, true, "End"),
       el("td", { colspan: String(3 * this.seats.length), class: "muted" }, text));
