@@ -18,6 +18,7 @@ from flagfall.errors import UsageError
 from flagfall.events import SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.playing import MatchRequest
+from flagfall.recording.journal.format import encode
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.task import Task, with_pictures
 from flagfall.timing import TimeControl
@@ -157,6 +158,30 @@ def test_a_task_that_cannot_be_described_is_named():
 
     with pytest.raises(UsageError, match=r"task Broken cannot be described: AttributeError"):
         facts_of_task(Broken(), 0)
+
+
+def test_words_that_no_message_holds_are_escaped():
+    class Odd(Ladder):
+        instructions = "up \ud800"
+
+        def describe_player(self, player):
+            return "\ud800"
+
+        def describe_action(self, action, player=None):
+            return "\ud800"
+
+        def describe_observation(self, observation, player=None):
+            return "\ud800"
+
+    class Listed(Ladder):
+        def describe_observation(self, observation, player=None):
+            return ["not", "a", "text"]
+
+    facts = facts_of_task(Odd(), 0)
+    assert (facts["goal"], facts["players"]) == ("up \\ud800", ["\\ud800"] * 2)
+    moves = moves_of(Odd(), {1: 7})
+    encode([facts, moves, choices_of(Odd(), 0, [1]), shown_of(Odd(), {"value": 1}).text])
+    assert shown_of(Listed(), {"value": 1}).text == "{'value': 1}"
 
 
 def test_an_observation_without_a_picture_is_described_by_its_task():

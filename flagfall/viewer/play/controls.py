@@ -27,6 +27,7 @@ from flagfall.events import Event, SeatDisqualified, TaskEnded, TaskStarted, Tur
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.roles import Area, TaskRole
 from flagfall.kernel.spaces import spaces_of
+from flagfall.recording.journal.format import writable
 from flagfall.tasks.langroom.task import LangRoom
 from flagfall.tasks.task import ENVIRONMENT_MODES
 from flagfall.tasks.vgdl.task import VgdlTask
@@ -84,8 +85,8 @@ def facts_of_task(task: TaskRole, seat: int) -> dict[str, Any]:
     with _describing(task):
         names = [(player, task.describe_player(player)) for player in task.players]
         return {
-            "goal": task.instructions[:MAX_GOAL_CHARS],
-            "players": ["" if name == player else name[:MAX_NAME_CHARS] for player, name in names],
+            "goal": writable(task.instructions[:MAX_GOAL_CHARS]),
+            "players": ["" if name == player else writable(name[:MAX_NAME_CHARS]) for player, name in names],
             "controls": controls_of(task, seat),
             "board": _board(task.layout_of_actions(task.players[seat])),
         }
@@ -123,7 +124,7 @@ def moves_of(task: TaskRole, moves: Mapping[int, Any]) -> list[dict[str, Any]]:
             player = task.players[seat]
             layout = task.layout_of_actions(player)
             if layout and isinstance(action, int | np.integer):
-                name = task.describe_action(action, player)[:MAX_NAME_CHARS]
+                name = writable(task.describe_action(action, player)[:MAX_NAME_CHARS])
                 found.append({"seat": seat, "name": name, "areas": list(layout.get(int(action), ()))})
     return found
 
@@ -163,7 +164,7 @@ def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
 
 
 def _button(action: Any, name: str, keys: Sequence[str], place: str = "") -> dict[str, Any]:
-    return {"action": action, "name": name[:MAX_NAME_CHARS], "keys": list(keys), "place": place}
+    return {"action": action, "name": writable(name[:MAX_NAME_CHARS]), "keys": list(keys), "place": place}
 
 
 def _buttons(groups: Mapping[str, Sequence[dict[str, Any]]], idle: Any = None) -> dict[str, Any]:
@@ -390,7 +391,7 @@ def shown_of(task: Any, observation: Any, seat: int = 0) -> Shown:
     if seen is None and not isinstance(observation, str):
         seen = _rendered(task)
     if isinstance(seen, str):
-        return Shown(text=seen[:MAX_TEXT_CHARS], mask=mask)
+        return Shown(text=writable(seen[:MAX_TEXT_CHARS]), mask=mask)
     return Shown(text=_text(task, observation, seat), mask=mask) if seen is None else Shown(seen, mask=mask)
 
 
@@ -422,8 +423,7 @@ def _text(task: Any, observation: Any, seat: int) -> str:
     if observation is None:
         return ""
     with suppress(Exception):  # a task that cannot describe it is played from its values
-        text: str = task.describe_observation(observation, task.players[seat])
-        return text[:MAX_TEXT_CHARS]
+        return writable(task.describe_observation(observation, task.players[seat])[:MAX_TEXT_CHARS])
     return repr(observation)[:MAX_TEXT_CHARS]
 
 
