@@ -138,6 +138,16 @@ def test_of_many_actions_those_that_are_allowed_have_buttons():
     assert len(choices_of(Ladder(), 0, [1] * 300)) == MAX_BUTTONS
 
 
+@pytest.mark.parametrize(("start", "mask"), [(0, [0, 1, 1]), (2, [0, 0, 0, 1, 1]), (-1, [1, 1])])
+def test_a_mask_begins_with_the_first_action(start: int, mask: list[int]):
+    class Shifted(Ladder):
+        action_space = spaces.Discrete(3, start=start)
+
+    shown = shown_of(Shifted(), {"action_mask": np.array([0, 1, 1], np.int8)})
+    assert shown.mask == mask
+    assert [one["action"] for one in choices_of(Shifted(), 0, mask)] == [n for n, may in enumerate(mask) if may]
+
+
 def test_moves_of_others_are_shown_on_boards_alone():
     """What another seat has played may be a secret where no board shows it."""
     score = Score(0, ["me", "other"])

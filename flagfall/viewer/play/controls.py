@@ -368,7 +368,7 @@ class Shown:
     Attributes:
         picture: uint8 [height, width, 3 or 4], or `None`.
         heard: the byte or bit of a task of bytes or bits, the word of a room; `None` for others.
-        mask: the actions that are allowed, as whole numbers that are 0 or not; `None` for all.
+        mask: for each action, from 0 on, a whole number that is 0 if it is not allowed; `None` for all.
     """
 
     picture: Any = None
@@ -386,7 +386,7 @@ def shown_of(task: Any, observation: Any, seat: int = 0) -> Shown:
         return Shown(heard=observation)
     if is_langroom(observation):
         return Shown(_picture(observation["image"]), heard=room_word(observation["text"]))
-    mask = _mask(observation)
+    mask = _mask(task, observation, seat)
     seen = _picture(observation.get("image") if isinstance(observation, Mapping) else observation)
     if seen is None and not isinstance(observation, str):
         seen = _rendered(task)
@@ -395,9 +395,13 @@ def shown_of(task: Any, observation: Any, seat: int = 0) -> Shown:
     return Shown(text=_text(task, observation, seat), mask=mask) if seen is None else Shown(seen, mask=mask)
 
 
-def _mask(observation: Any) -> list[int] | None:
+def _mask(task: Any, observation: Any, seat: int) -> list[int] | None:
     mask = observation.get("action_mask") if isinstance(observation, Mapping) else None
-    return None if getattr(mask, "ndim", 0) != 1 else [int(bool(one)) for one in np.asarray(mask)]
+    if getattr(mask, "ndim", 0) != 1:
+        return None
+    find = getattr(task, "action_space_of", None)  # a task may not be known
+    start = 0 if find is None else int(getattr(find(task.players[seat]), "start", 0))
+    return ([0] * start + [int(bool(one)) for one in np.asarray(mask)])[max(0, -start) :]
 
 
 def _picture(value: Any) -> Any:
