@@ -78,10 +78,10 @@ class Broken(Steps):
 class Quits(Broken):
     id = "quits"
 
-    def describe_action(self, action: Any, player: Any = None) -> str:
+    def describe_action(self, action: Any, player: Any = None) -> str:  # noqa: ARG002
         raise SystemExit
 
-    def describe_observation(self, observation: Any, player: Any = None) -> str:
+    def describe_observation(self, observation: Any, player: Any = None) -> str:  # noqa: ARG002
         raise SystemExit
 
 
@@ -91,10 +91,10 @@ class Unwritable(Steps):
     id = "unwritable"
     instructions = "a\ud800b"
 
-    def describe_action(self, action: Any, player: Any = None) -> str:
-        return "\udfff" * action
+    def describe_action(self, action: Any, player: Any = None) -> str:  # noqa: ARG002
+        return "\udfff" * int(action)
 
-    def describe_observation(self, observation: Any, player: Any = None) -> str:
+    def describe_observation(self, observation: Any, player: Any = None) -> str:  # noqa: ARG002
         return f"{observation}\ud800"
 
 

@@ -165,7 +165,7 @@ def test_another_match_than_the_recorded_one_ends_with_the_turn(record: Any, cal
 
 def test_a_match_that_goes_on_longer_ends_with_the_turn(record: Any, call: Any, here: Path) -> None:
     record(*SCRIPT)
-    (here / "doors.py").write_text(GAME.replace("self.turns == 6", "self.turns == 8"))
+    (here / "doors.py").write_text(GAME.replace("self.turns == 6", "self.turns == 10"))
     ended = call(RUN, CONTROL, *["-a", "llm?answers=run.jsonl"] * 2)
     assert ended.code == 1
     assert "run.jsonl has no answer after turn 4: play the recorded tasks" in ended.out

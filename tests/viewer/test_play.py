@@ -145,7 +145,8 @@ def test_a_mask_begins_with_the_first_action(start: int, mask: list[int]):
 
     shown = shown_of(Shifted(), {"action_mask": np.array([0, 1, 1], np.int8)})
     assert shown.mask == mask
-    assert [one["action"] for one in choices_of(Shifted(), 0, mask)] == [n for n, may in enumerate(mask) if may]
+    actions = [one["action"] for one in choices_of(Shifted(), 0, mask)]
+    assert actions == [action for action, is_allowed in enumerate(mask) if is_allowed]
 
 
 def test_moves_of_others_are_shown_on_boards_alone():
@@ -174,17 +175,17 @@ def test_words_that_no_message_holds_are_escaped():
     class Odd(Ladder):
         instructions = "up \ud800"
 
-        def describe_player(self, player):
+        def describe_player(self, _player):
             return "\ud800"
 
-        def describe_action(self, action, player=None):
+        def describe_action(self, _action, _player=None):
             return "\ud800"
 
-        def describe_observation(self, observation, player=None):
+        def describe_observation(self, _observation, _player=None):
             return "\ud800"
 
     class Listed(Ladder):
-        def describe_observation(self, observation, player=None):
+        def describe_observation(self, _observation, _player=None):
             return ["not", "a", "text"]
 
     facts = facts_of_task(Odd(), 0)
