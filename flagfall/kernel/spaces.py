@@ -126,8 +126,8 @@ def describe_observation(task: TaskRole, seat: int, observation: Any) -> str:
 
 def _made(make: Callable[[], Any], most: int = MAX_LINE_CHARS) -> str | None:
     try:
-        return str(make())[:most]
-    except Exception:  # noqa: BLE001 - the task's own code
+        return str(make())[:most].encode("utf-8", "replace").decode()  # no message holds lone surrogates
+    except (Exception, SystemExit):  # noqa: BLE001 - the task's own code
         return None
 
 

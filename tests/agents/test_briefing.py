@@ -70,6 +70,29 @@ class Broken(Steps):
         raise ValueError
 
 
+class Quits(Broken):
+    id = "quits"
+
+    def describe_action(self, action: Any, player: Any = None) -> str:  # noqa: ARG002
+        raise SystemExit
+
+    def describe_observation(self, observation: Any, player: Any = None) -> str:  # noqa: ARG002
+        raise SystemExit
+
+
+class Unwritable(Steps):
+    """Says what UTF-8 cannot hold."""
+
+    id = "unwritable"
+    instructions = "a\ud800b"
+
+    def describe_action(self, action: Any, player: Any = None) -> str:  # noqa: ARG002
+        return "\udfff" * int(action)
+
+    def describe_observation(self, observation: Any, player: Any = None) -> str:  # noqa: ARG002
+        return f"{observation}\ud800"
+
+
 class Colours(InTurnTask):
     id = "colours"
 
@@ -96,6 +119,16 @@ async def test_it_follows_the_task_that_is_played(host: Any):
 
 
 READER = f"{__name__}:Reader"
+
+
+@pytest.mark.parametrize("host", ["task", "thread", "process"])
+async def test_no_text_of_a_task_ends_a_match(host: Any):
+    agent = LoopHost(Reader, "reader") if host == "task" else host_agent(READER, host)
+    played = await play_here([Quits(1), Unwritable(1)], agent, control=PATIENT)
+    quits, unwritable = notes(played)
+    assert played.disqualified == []
+    assert (quits["task"], quits["text"]) == (["quits", "", "", []], "0")
+    assert (unwritable["task"], unwritable["text"]) == (["unwritable", "a?b", "", ["?", "??"]], "0?")
 
 
 async def test_texts_are_made_for_those_who_read_them():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,19 @@ def test_a_template_that_is_none(
         load_agent(f"llm?template={path}").check()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["pipe", "/dev/zero"])
+def test_a_template_that_is_no_regular_file(place: str, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="it is not a regular file"):
+        load_agent(f"llm?template={tmp_path / place}").check()
+
+
+@pytest.mark.parametrize("option", ["template", "answers"])
+def test_a_name_that_no_file_has(option: str):
+    with pytest.raises(UsageError, match=f"llm: {option}="):
+        load_agent(f"llm?{option}=a%00b").check()
 
 
 def test_values_are_not_read_as_templates():

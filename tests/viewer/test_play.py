@@ -18,6 +18,7 @@ from flagfall.errors import UsageError
 from flagfall.events import SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.playing import MatchRequest
+from flagfall.recording.journal.format import encode
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.task import Task, with_pictures
 from flagfall.timing import TimeControl
@@ -137,6 +138,17 @@ def test_of_many_actions_those_that_are_allowed_have_buttons():
     assert len(choices_of(Ladder(), 0, [1] * 300)) == MAX_BUTTONS
 
 
+@pytest.mark.parametrize(("start", "mask"), [(0, [0, 1, 1]), (2, [0, 0, 0, 1, 1]), (-1, [1, 1])])
+def test_a_mask_begins_with_the_first_action(start: int, mask: list[int]):
+    class Shifted(Ladder):
+        action_space = spaces.Discrete(3, start=start)
+
+    shown = shown_of(Shifted(), {"action_mask": np.array([0, 1, 1], np.int8)})
+    assert shown.mask == mask
+    actions = [one["action"] for one in choices_of(Shifted(), 0, mask)]
+    assert actions == [action for action, is_allowed in enumerate(mask) if is_allowed]
+
+
 def test_moves_of_others_are_shown_on_boards_alone():
     """What another seat has played may be a secret where no board shows it."""
     score = Score(0, ["me", "other"])
@@ -157,6 +169,30 @@ def test_a_task_that_cannot_be_described_is_named():
 
     with pytest.raises(UsageError, match=r"task Broken cannot be described: AttributeError"):
         facts_of_task(Broken(), 0)
+
+
+def test_words_that_no_message_holds_are_escaped():
+    class Odd(Ladder):
+        instructions = "up \ud800"
+
+        def describe_player(self, _player):
+            return "\ud800"
+
+        def describe_action(self, _action, _player=None):
+            return "\ud800"
+
+        def describe_observation(self, _observation, _player=None):
+            return "\ud800"
+
+    class Listed(Ladder):
+        def describe_observation(self, _observation, _player=None):
+            return ["not", "a", "text"]
+
+    facts = facts_of_task(Odd(), 0)
+    assert (facts["goal"], facts["players"]) == ("up \\ud800", ["\\ud800"] * 2)
+    moves = moves_of(Odd(), {1: 7})
+    encode([facts, moves, choices_of(Odd(), 0, [1]), shown_of(Odd(), {"value": 1}).text])
+    assert shown_of(Listed(), {"value": 1}).text == "{'value': 1}"
 
 
 def test_an_observation_without_a_picture_is_described_by_its_task():

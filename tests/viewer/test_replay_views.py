@@ -278,6 +278,16 @@ def test_the_head_says_how_a_match_ended(
     assert ("disqualified: late" in page.locator(".heading").inner_text()) == (out is not None)
 
 
+def test_sums_of_rewards_that_no_number_holds_are_drawn(open_page: OpenPage, tmp_path: Path) -> None:
+    rewards = [0, 1e308, 1e308, 1e308, -1e308, -1e308, -1e308, -1e308]
+    lines = [TurnPlayed(turn, turn, "x", reward, 0) for turn, reward in enumerate(rewards)]
+    path = write(tmp_path / "a.jsonl", [header(), TaskStarted(0, "much", 0, 5), *lines, ended(None, -1e308)])
+    labels = page_of(path, open_page).locator("svg.rewards text")
+    assert labels.count() == 2
+    assert not re.search("Infinity|NaN", " ".join(labels.all_text_contents()))
+    assert all(float(label.get_attribute("y") or "nan") >= 0 for label in labels.all())
+
+
 def test_tables_of_many_seats_scroll_by_themselves(
     tmp_path: Path, open_page: OpenPage, screenshot: Screenshots
 ) -> None:

@@ -45,6 +45,8 @@ class Walk(Task):
     def describe_action(self, action, player=None):
         if HOW == "raise" and self.at == 2:
             raise ZeroDivisionError("no words " * 1000)
+        if HOW == "exit":
+            raise SystemExit("no words")
         if HOW == "long":
             return f"{action}" * 100_000
         return None if HOW == "none" else f"{player} goes {'UP' if action else 'DOWN'}"
@@ -115,7 +117,7 @@ def test_words_that_say_nothing_new_are_left_out(walk):
     assert (found, head["texts"], head["players"], head["why"]) == ({}, [], [], "")
 
 
-@pytest.mark.parametrize("how", ["raise", "long", "none"])
+@pytest.mark.parametrize("how", ["raise", "long", "none", "exit"])
 def test_words_that_go_wrong_cost_words_alone(walk, monkeypatch, how):
     monkeypatch.setenv("WORDS", how)
     match = RecordedMatch(walk, trust=True)
@@ -134,6 +136,8 @@ def test_words_that_go_wrong_cost_words_alone(walk, monkeypatch, how):
         assert max(map(len, head["texts"])) < 2_100
     if how == "none":
         assert head["texts"] == ["None"]
+    if how == "exit":
+        assert head["why"] == "turn 0 of task walk.py:Walk cannot be described: SystemExit('no words')"
 
 
 def test_all_words_of_a_part_are_bounded(walk, monkeypatch):

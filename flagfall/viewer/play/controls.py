@@ -27,6 +27,7 @@ from flagfall.events import Event, SeatDisqualified, TaskEnded, TaskStarted, Tur
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.roles import Area, TaskRole
 from flagfall.kernel.spaces import player_names, spaces_of
+from flagfall.recording.journal.format import writable
 from flagfall.tasks.langroom.task import LangRoom
 from flagfall.tasks.task import ENVIRONMENT_MODES
 from flagfall.tasks.vgdl.task import VgdlTask
@@ -83,8 +84,8 @@ def facts_of_task(task: TaskRole, seat: int) -> dict[str, Any]:
     """
     with _describing(task):
         return {
-            "goal": task.instructions[:MAX_GOAL_CHARS],
-            "players": [name[:MAX_NAME_CHARS] for name in player_names(task)],
+            "goal": writable(task.instructions[:MAX_GOAL_CHARS]),
+            "players": [writable(name[:MAX_NAME_CHARS]) for name in player_names(task)],
             "controls": controls_of(task, seat),
             "board": _board(task.layout_of_actions(task.players[seat])),
         }
@@ -122,7 +123,7 @@ def moves_of(task: TaskRole, moves: Mapping[int, Any]) -> list[dict[str, Any]]:
             player = task.players[seat]
             layout = task.layout_of_actions(player)
             if layout and isinstance(action, int | np.integer):
-                name = task.describe_action(action, player)[:MAX_NAME_CHARS]
+                name = writable(task.describe_action(action, player)[:MAX_NAME_CHARS])
                 found.append({"seat": seat, "name": name, "areas": list(layout.get(int(action), ()))})
     return found
 
@@ -162,7 +163,7 @@ def controls_of(task: TaskRole, seat: int) -> dict[str, Any]:
 
 
 def _button(action: Any, name: str, keys: Sequence[str], place: str = "") -> dict[str, Any]:
-    return {"action": action, "name": name[:MAX_NAME_CHARS], "keys": list(keys), "place": place}
+    return {"action": action, "name": writable(name[:MAX_NAME_CHARS]), "keys": list(keys), "place": place}
 
 
 def _buttons(groups: Mapping[str, Sequence[dict[str, Any]]], idle: Any = None) -> dict[str, Any]:
@@ -366,7 +367,7 @@ class Shown:
     Attributes:
         picture: uint8 [height, width, 3 or 4], or `None`.
         heard: the byte or bit of a task of bytes or bits, the word of a room; `None` for others.
-        mask: the actions that are allowed, as whole numbers that are 0 or not; `None` for all.
+        mask: for each action, from 0 on, a whole number that is 0 if it is not allowed; `None` for all.
     """
 
     picture: Any = None
@@ -384,18 +385,22 @@ def shown_of(task: Any, observation: Any, seat: int = 0) -> Shown:
         return Shown(heard=observation)
     if is_langroom(observation):
         return Shown(_picture(observation["image"]), heard=room_word(observation["text"]))
-    mask = _mask(observation)
+    mask = _mask(task, observation, seat)
     seen = _picture(observation.get("image") if isinstance(observation, Mapping) else observation)
     if seen is None and not isinstance(observation, str):
         seen = _rendered(task)
     if isinstance(seen, str):
-        return Shown(text=seen[:MAX_TEXT_CHARS], mask=mask)
+        return Shown(text=writable(seen[:MAX_TEXT_CHARS]), mask=mask)
     return Shown(text=_text(task, observation, seat), mask=mask) if seen is None else Shown(seen, mask=mask)
 
 
-def _mask(observation: Any) -> list[int] | None:
+def _mask(task: Any, observation: Any, seat: int) -> list[int] | None:
     mask = observation.get("action_mask") if isinstance(observation, Mapping) else None
-    return None if getattr(mask, "ndim", 0) != 1 else [int(bool(one)) for one in np.asarray(mask)]
+    if getattr(mask, "ndim", 0) != 1:
+        return None
+    find = getattr(task, "action_space_of", None)  # a task may not be known
+    start = 0 if find is None else int(getattr(find(task.players[seat]), "start", 0))
+    return ([0] * start + [int(bool(one)) for one in np.asarray(mask)])[max(0, -start) :]
 
 
 def _picture(value: Any) -> Any:
@@ -421,8 +426,7 @@ def _text(task: Any, observation: Any, seat: int) -> str:
     if observation is None:
         return ""
     with suppress(Exception):  # a task that cannot describe it is played from its values
-        text: str = task.describe_observation(observation, task.players[seat])
-        return text[:MAX_TEXT_CHARS]
+        return writable(task.describe_observation(observation, task.players[seat])[:MAX_TEXT_CHARS])
     return repr(observation)[:MAX_TEXT_CHARS]
 
 

@@ -219,7 +219,7 @@ class Execution:
                 encoder.name_players(event.turn, self._names)
             is_number = type(event.observation) is int and len(task.players) == 1
             encoder.is_continuous |= task.continuous and is_number
-        except Exception as error:  # noqa: BLE001 - code of a task
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - code of a task
             self._undescribed = task
             self._note_undrawn(f"turn {event.turn} of task {task.id} cannot be described: {error!r}")
 

@@ -71,6 +71,8 @@ class PromptTemplate:
             UsageError: the file cannot be read, or is no template.
         """
         try:
+            if path.exists() and not path.is_file():  # a pipe would block
+                raise UsageError(f"template {path}: it is not a regular file")
             with path.open("rb") as file:
                 data = file.read(MAX_TEMPLATE_BYTES + 1)
             text = data.decode()

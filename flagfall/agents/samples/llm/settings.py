@@ -145,7 +145,7 @@ class ModelOptions:
                 type(self.system) is str and len(self.system) <= MAX_SYSTEM_CHARS,
                 f"a text of at most {MAX_SYSTEM_CHARS} characters",
             ),
-            "template": (isinstance(self.template, str | None), "the name of a file"),
+            "template": (_is_file_name(self.template), "the name of a file"),
             "memory": (_is_whole(self.memory, 0, MAX_MEMORY), f"a number from 0 to {MAX_MEMORY}"),
             "format": (
                 self.format in {"auto", "schema", "tools", "json", "text"},
@@ -157,7 +157,7 @@ class ModelOptions:
                 self.price is None or (type(self.price) is str and _PRICE.fullmatch(self.price) is not None),
                 "US dollars for a million tokens of prompts and of answers, such as 0.15/0.60",
             ),
-            "answers": (isinstance(self.answers, str | None), "the name of a journal"),
+            "answers": (_is_file_name(self.answers), "the name of a journal"),
         }
         return [(name, wanted) for name, (fits, wanted) in rules.items() if not fits]
 
@@ -169,6 +169,10 @@ def _is_plain_url(url: object) -> bool:
         return url.startswith(("http://", "https://")) and "@" not in urlsplit(url).netloc
     except ValueError:
         return False
+
+
+def _is_file_name(name: object) -> bool:
+    return name is None or (isinstance(name, str) and "\0" not in name)
 
 
 def _is_whole(value: Any, least: int, most: int) -> bool:

@@ -10,6 +10,13 @@ import { MAX_DETAIL_CHUNKS } from "./lanedrawing.js";
 const REWARD_HEIGHT = 72;
 const REWARD_PADDING = 8;
 
+/** Greatest sum that is drawn: differences of two are still numbers. */
+const MAX_SUM = Number.MAX_VALUE / 4;
+
+function add(sum, reward) {
+  return Math.max(-MAX_SUM, Math.min(MAX_SUM, sum + reward));
+}
+
 /**
  * Draw the rewards of all seats, added up from the beginning of the match.
  * @param {SVGElement} room drawing to fill
@@ -41,13 +48,13 @@ function pointsOf(store, seat, first, last) {
   const { chunks } = store.summary;
   const [from, to] = [store.chunkOf(first), store.chunkOf(last)];
   const inDetail = to - from < MAX_DETAIL_CHUNKS;
-  let sum = chunks.slice(0, from).reduce((all, chunk) => all + chunk.rewards[seat], 0);
+  let sum = chunks.slice(0, from).reduce((all, chunk) => add(all, chunk.rewards[seat]), 0);
   const points = [];
   for (let k = from; k <= to; k++) {
     const columns = inDetail ? store.peek(k) : undefined;
     const { first: begin, turns, rewards } = chunks[k];
     if (!points.length) points.push([Math.max(begin, first), sum]);
-    const after = sum + rewards[seat];
+    const after = add(sum, rewards[seat]);
     if (columns) sum = addTurns(points, columns, seat, [first, last], sum);
     else points.push([Math.min(begin + turns, last + 1), after]);
     sum = after;
@@ -63,8 +70,9 @@ function addTurns(points, columns, seat, [first, last], before) {
   for (const turn of columns.turns) {
     const reward = columns.raw.reward[columns.row(turn, seat)];
     if (!reward || turn > last) continue;
-    if (turn >= first) points.push([turn, sum], [turn, sum + reward]);
-    sum += reward;
+    const after = add(sum, reward);
+    if (turn >= first) points.push([turn, sum], [turn, after]);
+    sum = after;
     if (turn < first) points[points.length - 1][1] = sum;
   }
   return sum;
