@@ -16,6 +16,7 @@ from gymnasium import spaces
 from flagfall.agents.hosts.registry import Player
 from flagfall.errors import UsageError
 from flagfall.events import SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.playing import MatchRequest
 from flagfall.recording.journal.format import encode
@@ -24,7 +25,6 @@ from flagfall.tasks.task import Task, with_pictures
 from flagfall.timing import TimeControl
 from flagfall.viewer.play.controls import (
     MAX_BUTTONS,
-    MAX_GOAL_CHARS,
     MAX_PICTURE_PIXELS,
     MAX_TEXT_CHARS,
     TAPE_STEPS,
@@ -124,7 +124,7 @@ class Ladder(Task):
 
 def test_a_page_gets_goal_players_and_board_of_a_task():
     facts = facts_of_task(Ladder(), 0)
-    assert len(facts["goal"]) == MAX_GOAL_CHARS
+    assert len(facts["goal"]) == MAX_INSTRUCTIONS_CHARS
     assert facts["players"] == ["left", "player_1"]
     assert facts["board"]["areas"] == [(0.0, 0.0, 1.0, 0.5)]  # each once
     assert facts["board"]["actions"][298] == [298, [0, 0]]
@@ -175,8 +175,8 @@ def test_words_that_no_message_holds_are_escaped():
     class Odd(Ladder):
         instructions = "up \ud800"
 
-        def describe_player(self, _player):
-            return "\ud800"
+        def describe_player(self, player):
+            return "\ud800" + "ab"[self.players.index(player)]
 
         def describe_action(self, _action, _player=None):
             return "\ud800"
@@ -189,7 +189,7 @@ def test_words_that_no_message_holds_are_escaped():
             return ["not", "a", "text"]
 
     facts = facts_of_task(Odd(), 0)
-    assert (facts["goal"], facts["players"]) == ("up \\ud800", ["\\ud800"] * 2)
+    assert (facts["goal"], facts["players"]) == ("up \\ud800", ["\\ud800a", "\\ud800b"])
     moves = moves_of(Odd(), {1: 7})
     encode([facts, moves, choices_of(Odd(), 0, [1]), shown_of(Odd(), {"value": 1}).text])
     assert shown_of(Listed(), {"value": 1}).text == "{'value': 1}"

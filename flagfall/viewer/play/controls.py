@@ -24,6 +24,7 @@ from flagfall.agents.human.keys import GAME_KEYS, ROOM_KEYS
 from flagfall.agents.samples.langroom_solver import LANGROOM_WORDS, is_langroom
 from flagfall.errors import UsageError
 from flagfall.events import Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.kernel.descriptions import MAX_INSTRUCTIONS_CHARS
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.roles import Area, TaskRole
 from flagfall.kernel.spaces import player_names, spaces_of
@@ -65,10 +66,6 @@ _KEYS_OF_NAMES: Final = {
 
 _DIGITS: Final = tuple("0123456789")
 
-
-MAX_GOAL_CHARS: Final = 8_000
-"""Longest goal that is sent to the page."""
-
 MAX_BOARD_ACTIONS: Final = 10_000
 """Most actions that are clicked; chess has 4,672."""
 
@@ -84,7 +81,7 @@ def facts_of_task(task: TaskRole, seat: int) -> dict[str, Any]:
     """
     with _describing(task):
         return {
-            "goal": writable(task.instructions[:MAX_GOAL_CHARS]),
+            "goal": writable(task.instructions[:MAX_INSTRUCTIONS_CHARS]),
             "players": [writable(name[:MAX_NAME_CHARS]) for name in player_names(task)],
             "controls": controls_of(task, seat),
             "board": _board(task.layout_of_actions(task.players[seat])),
