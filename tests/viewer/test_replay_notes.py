@@ -88,7 +88,7 @@ def long_talk_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_note_stands_beside_its_turn_as_a_conversation(talk: Path, open_page: OpenPage) -> None:
     page = open_page(f"{talk.as_uri()}#turn=4")
     wait_for_turn(page, 4)
-    note = page.locator(".seat-card .note").first
+    note = page.locator(".seat-card .turn-note").first
     assert headings(note) == ["Prompt", "Reasoning", "Tool calls", "Answer", "Problem", "seeds"]
     texts = note.locator(".text-body").all_inner_texts()
     assert texts[0] == "\n".join(PROMPT.split("\n")[:8]) + "…"
@@ -111,7 +111,7 @@ def test_a_text_of_a_note_is_copied(talk: Path, open_page: OpenPage) -> None:
     page = open_page(f"{talk.as_uri()}#turn=4")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     wait_for_turn(page, 4)
-    page.locator(".seat-card .note").first.get_by_role("button", name="Copy").first.click()
+    page.locator(".seat-card .turn-note").first.get_by_role("button", name="Copy").first.click()
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == PROMPT
 
@@ -152,7 +152,7 @@ def test_a_search_goes_through_all_notes_of_a_long_match(long_talk_url: str, ope
     panel.get_by_text("1 of 10,000", exact=True).wait_for()
     panel.get_by_role("button", name="Turn 9,990").click()
     wait_for_turn(page, 9990)
-    page.locator(".seat-card .note").get_by_text("question 9990").wait_for()
+    page.locator(".seat-card .turn-note").get_by_text("question 9990").wait_for()
     panel.get_by_role("searchbox").fill("")
     panel.get_by_text("10,000", exact=True).wait_for()
     panel.get_by_role("button", name="Show this turn").click()
@@ -172,7 +172,7 @@ def test_a_match_without_notes_has_no_conversation(open_page: OpenPage, tmp_path
     page = open_page(path)
     wait_for_turn(page, 0)
     assert not page.get_by_role("region", name="Conversation").is_visible()
-    assert not page.locator(".note").first.is_visible()
+    assert not page.locator(".turn-note").first.is_visible()
 
 
 def hostile_notes() -> list[Any]:
@@ -218,7 +218,7 @@ def test_hostile_notes_are_shown_as_text(hostile_talk: Path, open_page: OpenPage
     assert entries.first.inner_text().count(SHOWN) >= 3
     for turn in range(1, len(notes) + 1):
         wait_for_turn(page, turn)
-        note = page.locator(".seat-card .note")
+        note = page.locator(".seat-card .turn-note")
         assert note.locator(".text-body, .note-facts").count()
         unfold_all(note)
         assert "\u202e" not in note.inner_text()

@@ -338,6 +338,14 @@ def test_a_replay_opens_within_the_report(embedded: Path, page: Page) -> None:
     assert not page.locator("#standings").is_visible()
 
 
+def test_styles_of_replays_leave_the_notes_of_reports_as_they_are(crashing: Path, page: Page) -> None:
+    page.goto(crashing.as_uri())
+    notes = page.locator(".part .note")
+    notes.first.wait_for()
+    heights: list[float] = notes.evaluate_all("(all) => all.map((note) => note.offsetHeight)")
+    assert max(heights) < 60, "a note of a line or two"
+
+
 def test_a_link_leads_straight_to_a_turn_of_a_replay(embedded: Path, page: Page) -> None:
     page.goto(f"{embedded.as_uri()}#match=r0-m0-g0&turn=5")
     page.locator("body[data-turn='5']").wait_for(state="attached")

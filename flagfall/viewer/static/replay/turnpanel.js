@@ -36,7 +36,7 @@ class SeatCard {
         row("action", "Action", "mono"), row("refused", "Refused", "mono"), row("answers", "Answers"),
         row("observation", "Observation", "mono box value-box")));
     this.said = el("div", { class: "said", hidden: true });
-    this.note = el("div", { class: "box note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
+    this.note = el("div", { class: "box turn-note", tabindex: "0", role: "region", "aria-label": "Note", hidden: true });
     this.element.append(this.said, this.note);
     this.values.observation.tabIndex = 0; // it scrolls
   }
