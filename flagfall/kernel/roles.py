@@ -69,7 +69,10 @@ class TaskDefaults(Protocol):
     """The reason why episodes do not follow from their seeds, from the first reset on; `None` if they do."""
 
     instructions: str = ""
-    """The goal and the rules in plain text, for people and language models; empty if it does not say."""
+    """The goal and the rules in plain text, for people and language models.
+
+    By default that of a `flagfall.Task` is the docstring of its own class. Empty if it has none.
+    """
 
     world: Any = None
     """The world (`flagfall.tasks.commai.world`) of a byte task, which receives every byte first."""

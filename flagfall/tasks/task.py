@@ -167,7 +167,6 @@ class Task(TaskRole, ABC):
         id: the name of the task in configurations, journals and tables; by default that of its class.
         players: names of the players; with more than one, observations, rewards and actions are mappings.
         continuous: see `flagfall.kernel.roles.TaskRole.continuous`.
-        instructions: the goal and the rules as text; by default the docstring of the task's own class.
         class_action_names: a class method that returns the names of the actions of a `Discrete` space.
         render_modes: the modes of `render`: `rgb`, `ansi`, or the task's own.
     """
