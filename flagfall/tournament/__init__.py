@@ -6,12 +6,10 @@ values and functions; what runs matches, stores records and talks to people stan
 """
 
 __all__ = [
-    "Capacity",
     "Column",
     "add_column",
     "compute_standings",
     "load_plan",
-    "measure_capacity",
     "run_tournament",
 ]
 
@@ -19,20 +17,16 @@ from flagfall.lazy_names import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flagfall.tournament.capacity import Capacity
     from flagfall.tournament.plan.parser import load_plan
     from flagfall.tournament.run.api import run_tournament
-    from flagfall.tournament.run.probe import measure_capacity
     from flagfall.tournament.standings import compute_standings
     from flagfall.tournament.tables import Column, add_column
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "flagfall.tournament.capacity": "Capacity",
         "flagfall.tournament.plan.parser": "load_plan",
         "flagfall.tournament.run.api": "run_tournament",
-        "flagfall.tournament.run.probe": "measure_capacity",
         "flagfall.tournament.standings": "compute_standings",
         "flagfall.tournament.tables": "Column add_column",
     },

@@ -66,12 +66,14 @@ def parse_bound(text: str | None, plan: TournamentPlan) -> int:
         UsageError: it is neither, or nothing, or a share where no turn is limited.
     """
     smallest = smallest_limit(plan)
-    if text is None and smallest is None:
-        return DEFAULT_BOUND_NS
-    share = _SHARE.fullmatch((text or DEFAULT_SHARE).strip())
+    if text is None:
+        if smallest is None:
+            return DEFAULT_BOUND_NS
+        text = DEFAULT_SHARE
+    share = _SHARE.fullmatch(text.strip())
     if share is None:
         try:
-            bound_ns = parse_duration(text or "")
+            bound_ns = parse_duration(text)
         except UsageError as error:
             raise UsageError(f"bound: {error}; or a share of the smallest limit, such as 5%") from None
     elif smallest is None:

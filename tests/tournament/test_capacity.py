@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import attrs
@@ -17,6 +16,7 @@ from flagfall.timing.durations import HOUR, MS, S
 from flagfall.tournament.capacity import (
     VISITS,
     WINDOW_TURNS,
+    Capacity,
     Level,
     Resource,
     Window,
@@ -28,11 +28,10 @@ from flagfall.tournament.capacity import (
 )
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
-from flagfall.tournament.run import api
 from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.run.engine import jobs_on
 from flagfall.tournament.run.probe import measure_capacity
-from flagfall.tournament.run.turn_delays import LOOK_NS, counts_delays
+from flagfall.tournament.run.turn_delays import SAMPLE_BYTES, counts_delays
 from tests.tournament.runs import small_plan
 
 BOUND = 10 * MS
@@ -116,7 +115,7 @@ def test_a_single_bad_moment_is_outvoted() -> None:
 
 def test_between_two_numbers_delays_are_interpolated() -> None:
     capacity = capacity_of(levels(n1=0, n4=2 * MS, n8=10 * MS), 5 * MS)
-    assert str(capacity) == "5 matches at once (5 to 7)"  # 4 + 4 * (5 - 2) / (10 - 2) = 5.5
+    assert str(capacity) == "5 matches at once (4 to 7)"  # 4 + 4 * (5 - 2) / (10 - 2) = 5.5
 
 
 def test_never_exceeded_is_at_least() -> None:
@@ -138,7 +137,7 @@ def test_measurements_that_differ_are_the_uncertainty() -> None:
     capacity = capacity_of(noisy, BOUND)
     assert (capacity.low, capacity.jobs, capacity.high) == (1, 5, 7)
     unsure = capacity_of(levels(n1=0, n2=(0, 20 * MS, 20 * MS)), BOUND)
-    assert str(unsure) == "1 match at once"
+    assert str(unsure) == "1 match at once (1 or more)"
     unsure = capacity_of(levels(n1=(0, 0, 20 * MS), n2=(0, 20 * MS, 20 * MS)), BOUND)
     assert str(unsure) == "1 match at once (0 or more)"
 
@@ -158,14 +157,14 @@ def test_numbers_at_which_no_turn_ended_say_nothing() -> None:
     assert str(capacity_of(found, BOUND)) == "at least 4 matches at once"
 
 
-def timed(control: str, task: str = "", agent: str = 'host = "task"') -> TournamentPlan:
+def timed(control: str, task: str = "") -> TournamentPlan:
     return parse_plan(
         f"""
         time_control = "{control}"
         repeats = 20
         [[agents]]
         spec = "random"
-        {agent}
+        host = "task"
         [[tasks]]
         task = "micro1"
         steps = 50
@@ -187,7 +186,9 @@ def test_the_bound_is_a_time_or_a_share_of_the_smallest_limit() -> None:
     assert parse_bound(None, untimed) == 10 * MS
 
 
-@pytest.mark.parametrize("text", ["", "0", "0%", "101%", "-5%", "5 %", "1e3%", "nan%", "0s", "9" * 5000, "x%"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "0%", "101%", "-5%", "5 %", "1e3%", "nan%", "0s", "9" * 5000, "x%"]
+)
 def test_other_bounds_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="bound"):
         parse_bound(text, timed("act=40ms"))
@@ -234,6 +235,11 @@ class Burn:
             pass
         return 1
 
+class Sleep:
+    def act(self, observation):
+        time.sleep(0.5)
+        return 1
+
 class Broken:
     def __init__(self):
         raise ValueError("it is broken")
@@ -244,16 +250,13 @@ def burning(folder: Path, agent: str = "Burn") -> TournamentPlan:
     """A plan whose agents compute 20 ms in each turn, all on the same core."""
     (folder / "burn.py").write_text(BURN)
     core = min(os.sched_getaffinity(0))
-    limits = f'spec = "{folder}/burn.py:{agent}"\nlimits = "cores={core}"'
-    plan = timed("act=2s/10s", agent="")
-    again = plan.text
-    del again
     return parse_plan(
         f"""
         time_control = "act=2s/10s"
         repeats = 20
         [[agents]]
-        {limits}
+        spec = "{folder}/burn.py:{agent}"
+        limits = "cores={core}"
         [[tasks]]
         task = "micro1"
         steps = 50
@@ -264,10 +267,47 @@ def burning(folder: Path, agent: str = "Burn") -> TournamentPlan:
 @needs_counters
 @pytest.mark.release
 async def test_two_that_compute_on_one_core_delay_each_other(tmp_path: Path) -> None:
-    capacity = await measure_capacity(burning(tmp_path), seconds=10, bound="5ms")
+    capacity = await measure_capacity(burning(tmp_path), seconds=20, bound="5ms")
     assert capacity is not None
     assert capacity.jobs <= 1
     assert all(found.p99_ns > 5 * MS for found in capacity.levels if found.jobs > 1 and found.windows)
+
+
+@needs_counters
+@pytest.mark.release
+async def test_more_and_more_matches_are_played_and_what_they_use_is_measured() -> None:
+    capacity = await measure_capacity(timed("act=1s/10s"), seconds=15, bound="1h")
+    assert capacity is not None
+    assert not capacity.exact
+    assert capacity.jobs == max(found.jobs for found in capacity.levels if found.windows) > 1
+    assert all(0 < resource.of_match < resource.free for resource in capacity.resources)
+
+
+async def measured_until(plan: TournamentPlan, folder: Path, *, turns: int) -> Capacity:
+    """What a probe finds that is stopped when so many turns were played; its files are in the folder."""
+    stop, size = trio.Event(), turns * SAMPLE_BYTES
+
+    async def stop_when_played() -> None:
+        while not any(file.stat().st_size > size for file in folder.glob("*/delays")):  # noqa: ASYNC110 - a file
+            await trio.sleep(0.05)
+        stop.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stop_when_played)
+        capacity = await measure_capacity(plan, seconds=3600, bound="1h", stop=stop)
+    assert capacity is not None
+    return capacity
+
+
+@needs_counters
+async def test_the_time_in_which_an_agent_waits_is_no_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    capacity = await measured_until(burning(tmp_path, "Sleep"), folder, turns=5)
+    assert min(capacity.levels[0].delays_ns) < 250 * MS
 
 
 @needs_counters
@@ -276,12 +316,10 @@ async def test_a_probe_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     before = set(descendants(os.getpid()))
-    capacity = await measure_capacity(timed("act=1s/10s"), seconds=3, bound="1h")
-    assert capacity is not None
+    capacity = await measured_until(timed("act=1s/10s"), folder, turns=1000)
     assert (capacity.exact, capacity.bound_ns) == (False, HOUR)
-    assert capacity.jobs == max(found.jobs for found in capacity.levels if found.windows) >= 1
-    assert {resource.name for resource in capacity.resources} == {"memory", "processes"}
-    assert all(0 < resource.of_match < resource.free for resource in capacity.resources)
+    assert [found.jobs for found in capacity.levels] == [capacity.jobs] == [1]
+    assert [resource.name for resource in capacity.resources] == ["memory", "processes"]
     assert list(folder.iterdir()) == []
     assert set(descendants(os.getpid())) <= before
 

@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from flagfall.cli.console.files import Flag
 from flagfall.errors import UsageError
-from flagfall.timing.durations import HOUR, S, parse_duration
 
 if TYPE_CHECKING:
     import trio
@@ -53,13 +52,13 @@ def capacity(
     from flagfall.tournament.run.probe import measure_capacity
 
     loaded = load_plan(plan)
-    duration_ns = _duration(seconds)
+    real_seconds = _seconds(seconds)
     parse_bound(bound, loaded)
     check_players(Player(agent.spec, isolation=agent.isolation) for agent in loaded.agents)
     measured: list[Capacity] = []
 
     async def measure(stop: trio.Event) -> None:
-        found = await measure_capacity(loaded, seconds=duration_ns / S, bound=bound, stop=stop)
+        found = await measure_capacity(loaded, seconds=real_seconds, bound=bound, stop=stop)
         measured.extend(filter(None, [found]))
 
     code = run_until_interrupted(measure, stopping="ending the measurement")
@@ -71,14 +70,16 @@ def capacity(
     return code
 
 
-def _duration(text: str) -> int:
+def _seconds(text: str) -> float:
+    from flagfall.timing.durations import HOUR, S, parse_duration
+
     try:
         duration_ns = parse_duration(text)
     except UsageError as error:
         raise UsageError(f"--time: {error}") from None
     if not S <= duration_ns <= HOUR:
         raise UsageError(f"--time {text}: write a duration from 1s to 1h")
-    return duration_ns
+    return duration_ns / S
 
 
 def _show(found: Capacity) -> None:

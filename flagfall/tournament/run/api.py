@@ -100,8 +100,8 @@ async def run_tournament(
     Args:
         out: its folder; by default the plan's. A missing folder is made.
         jobs: number of matches at the same time; by default the plan's, or as many as there are processors
-            for. `auto`: as many as a probe of this machine finds that it carries (`measure_capacity`), with
-            the engine `local`; what it chose is a warning.
+            for. `auto`: as many as a probe of ten seconds finds that this machine carries, as `flagfall
+            capacity` does; `warn` is told what it chose. Only with the engine `local`.
         engine: `local`, or `ray`: on the cluster that `ray.init` finds.
         resume: continue the tournament in the folder, if there is one. If the plan has changed, recorded
             matches that the changed plan has count for it, and the others are played.

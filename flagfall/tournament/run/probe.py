@@ -56,7 +56,7 @@ LOOK_SECONDS: Final = 0.02
 MAX_SPECS: Final = 10_000
 """The matches of the plan from which those of a probe are drawn are as many at most, from its beginning."""
 
-MAX_FAULTS: Final = 5
+MAX_FAULTS: Final = 3
 """After so many matches without a turn, and none with one, the probe ends."""
 
 BUSY: Final = 0.1
@@ -120,6 +120,7 @@ class _Probe:
         self._begun: set[int] = set()
         self._faults = 0
         self._has_played = False
+        self._measuring = trio.CancelScope()
         self._ended: FlagfallError | None = None
         self._not_ours = set(descendants(os.getpid()))
         self._free = _free_memory(), _free_processes()
@@ -135,9 +136,10 @@ class _Probe:
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                with trio.move_on_at(began_at + seconds) as scope:
-                    nursery.start_soon(_cancel_when, stop, scope)
-                    while self._ended is None and (jobs := self._next_jobs()) is not None:
+                self._measuring.deadline = began_at + seconds
+                nursery.start_soon(self._end_when, stop)
+                with self._measuring:
+                    while (jobs := self._next_jobs()) is not None:
                         await self._visit(jobs, seconds)
                 nursery.cancel_scope.cancel()
         finally:
@@ -185,7 +187,7 @@ class _Probe:
         await trio.to_thread.run_sync(self._look_at_use, jobs, abandon_on_cancel=True)
 
     async def _until_begun(self, jobs: int) -> None:
-        while self._ended is None:
+        while True:
             self._begun.update(sample.worker for sample in self._read())
             self._begun = {worker for worker in self._begun if status_of(worker)[0] != "X"}
             if len(self._begun) >= jobs:
@@ -208,14 +210,14 @@ class _Probe:
     async def _play_on(self, scope: trio.CancelScope) -> None:
         """Play one match after another."""
         with scope:
-            while self._ended is None:
+            while not self._measuring.cancel_called:
                 attempt = Attempt(next(self._specs), next(self._numbers), counts=True)
                 try:
                     await self._engine.play_batch(Batch([attempt], self._take))
                 except WorkerLost as lost:
                     self._count_fault(lost)
                 except FlagfallError as error:
-                    self._ended = error
+                    self._end(error)
 
     def _take(self, batch: Batch, played: Sequence[tuple[MatchRecord, float]]) -> None:
         for record, _ in played:
@@ -233,12 +235,15 @@ class _Probe:
         """Count a match without a turn; the probe ends after some, unless others were played."""
         self._faults += 1
         if self._faults >= MAX_FAULTS and not self._has_played:
-            self._ended = fault
+            self._end(fault)
 
+    def _end(self, error: FlagfallError) -> None:
+        self._ended = self._ended or error
+        self._measuring.cancel()
 
-async def _cancel_when(event: trio.Event, scope: trio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
+    async def _end_when(self, event: trio.Event) -> None:
+        await event.wait()
+        self._measuring.cancel()
 
 
 def _specs(plan: TournamentPlan) -> Iterator[MatchSpec]:
