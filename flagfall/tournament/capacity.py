@@ -307,7 +307,7 @@ def _remarks(few: Sequence[int], bound_ns: int, bad: int | None) -> Iterator[str
         yield f"even one match has delays above {bound}: it needs longer limits, or a faster or idler machine"
     if few:
         where = ", ".join(map(str, few))
-        yield f"fewer than {WINDOW_TURNS} turns were measured at {where} at once: a longer time tells more"
+        yield f"fewer than {WINDOW_TURNS} turns were measured with {where} at once: a longer time tells more"
 
 
 def memory_allowed(plan: TournamentPlan) -> int:

@@ -147,7 +147,7 @@ def test_few_turns_are_no_evidence() -> None:
     capacity = capacity_of(few, BOUND)
     assert (capacity.low, capacity.jobs, capacity.high) == (1, 2, None)
     assert capacity.remarks == (
-        "fewer than 100 turns were measured at 2, 3 at once: a longer time tells more",
+        "fewer than 100 turns were measured with 2, 3 at once: a longer time tells more",
     )
 
 
@@ -283,12 +283,17 @@ async def test_more_and_more_matches_are_played_and_what_they_use_is_measured() 
     assert all(0 < resource.of_match < resource.free for resource in capacity.resources)
 
 
+def sampled(folder: Path) -> int:
+    """How many turns were played so far, and matches begun."""
+    return sum(file.stat().st_size for file in folder.glob("*/delays")) // SAMPLE_BYTES
+
+
 async def measured_until(plan: TournamentPlan, folder: Path, *, turns: int) -> Capacity:
     """What a probe finds that is stopped when so many turns were played; its files are in the folder."""
-    stop, size = trio.Event(), turns * SAMPLE_BYTES
+    stop = trio.Event()
 
     async def stop_when_played() -> None:
-        while not any(file.stat().st_size > size for file in folder.glob("*/delays")):  # noqa: ASYNC110 - a file
+        while sampled(folder) < turns:  # noqa: ASYNC110 - a file of other processes
             await trio.sleep(0.05)
         stop.set()
 
