@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -148,7 +148,7 @@ class Level:
         return attrs.evolve(self, delays_ns=(*self.delays_ns, *delays_ns), busy=busy, visits=self.visits + 1)
 
 
-Levels = Mapping[int, Level]
+Levels: TypeAlias = Mapping[int, Level]
 """By the number of matches at once."""
 
 
@@ -216,7 +216,7 @@ class Capacity:
         jobs: the number; 0 if even one match exceeds the bound, or is too large.
         low: the least number that the measurements allow.
         high: the largest number that they allow; `None` if that is not known.
-        exact: false: it is at least `jobs`, for no limit was found.
+        exact: false: no limit was found, and more may be carried.
         bound_ns: the longest delay that is allowed in 99 of 100 turns.
         limited_by: `delays`, `processors` (on the virtual clock), the name of a resource, or nothing.
         levels: what was measured, by the number of matches.
@@ -234,9 +234,9 @@ class Capacity:
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        if not self.exact:
-            return f"at least {counted(self.jobs, 'match', 'matches')} at once"
         text = f"{counted(self.jobs, 'match', 'matches')} at once"
+        if not self.exact and self.low == self.jobs:
+            return f"at least {text}"
         if self.low == self.high:
             return text
         return f"{text} ({self.low} {'or more' if self.high is None else f'to {self.high}'})"

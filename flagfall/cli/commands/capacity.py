@@ -30,8 +30,8 @@ def capacity(
     agent's threads (the longest of them) and flagfall's own were ready to run and waited for a processor, as
     Linux counts it. The machine carries a number of matches if the delays of 99 of 100 turns are within the
     bound, and if its memory and process numbers suffice: an agent with a memory limit counts with all of it,
-    others with what they used. In parentheses stands what single measurements would have given. If the bound
-    was never exceeded, the answer is `at least`.
+    others with what they used. In parentheses stands what single measurements would have given. The answer is
+    `at least` if no measurement exceeded the bound.
 
     On the virtual clock nothing is delayed, and nothing played: the answer is the number of processors.
 

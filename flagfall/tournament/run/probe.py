@@ -53,6 +53,8 @@ MAX_VISIT: Final = 2
 """Where fewer than `WINDOW_TURNS` turns end in that time, it is at most so many times as long."""
 
 LOOK_SECONDS: Final = 0.02
+"""Time between two looks for matches that have begun."""
+
 MAX_SPECS: Final = 10_000
 """The matches of the plan from which those of a probe are drawn are as many at most, from its beginning."""
 
@@ -62,7 +64,9 @@ MAX_FAULTS: Final = 3
 BUSY: Final = 0.1
 """A machine that is busier than that before the probe is said to be."""
 
-BASE_SECONDS: Final = 0.3
+IDLE_SECONDS: Final = 0.3
+"""Time before the first match in which that is measured."""
+
 GROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -130,7 +134,7 @@ class _Probe:
         """Measure for some seconds or until an event, and return what that shows."""
         began_at = trio.current_time()
         busy = _BusyMeter()
-        await trio.sleep(min(BASE_SECONDS, seconds / 10))
+        await trio.sleep(min(IDLE_SECONDS, seconds / 10))
         before = busy.share()
         remarks = [f"the processors were {before:.0%} busy before the probe"] if before > BUSY else []
         try:
@@ -196,6 +200,7 @@ class _Probe:
 
     def _read(self) -> list[Sample]:
         samples, self._offset = read_samples(self._file, self._offset)
+        self._has_played = self._has_played or any(sample.delay_ns != BEGUN for sample in samples)
         return samples
 
     def _delays_since(self, began_ns: int) -> list[int]:
