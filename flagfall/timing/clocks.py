@@ -87,9 +87,13 @@ class VirtualClock(trio.abc.Clock):
         if at_ns <= due_ns and deadline != inf:
             self._advance(max(self.now_ns, at_ns), deadline)
             return 0
-        self._advance(due_ns, due_ns / _NS)
+        self._advance(max(self.now_ns, due_ns), due_ns / _NS)
         self.deadlines.fire_next(due_ns)
         return 0
+
+    def stall(self, lost_ns: int) -> None:
+        """Let time pass at once, as if the program was stopped: no task runs, and no deadline fires."""
+        self._advance(self.now_ns + lost_ns, (self.now_ns + lost_ns) / _NS)
 
     def _advance(self, now_ns: int, seconds: float) -> None:
         self.now_ns = now_ns
