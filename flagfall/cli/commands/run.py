@@ -14,10 +14,13 @@ from flagfall.errors import UNAVAILABLE, UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
+    import trio
+
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.cli.runs.plan import RunPlan
     from flagfall.cli.runs.session import RunSession
+    from flagfall.testing.faults import Fault, FaultSchedule
 
 
 def run(
@@ -38,6 +41,7 @@ def run(
     pass_env: Texts = None,
     show: Texts = None,
     tick: str | None = None,
+    fault: Texts = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Flag = False,
     results: Path | None = None,
@@ -98,6 +102,9 @@ def run(
         show: Files and folders that agents in a sandbox can read besides their own file or package.
         tick: Real-time pace: at each tick (such as `20ms`) the environment takes the newest action of each
             agent.
+        fault: Simulate the match, on the virtual clock in one process, and let this go wrong: such as
+            `"seat 0: crash @turn 200"`, `"disconnect 3s @turn 5"` or `"disk full @1.5s"` (docs/faults.md).
+            Agents are at the other end of a simulated network; with `--host process` or `task` as there.
         journal: Record the match in this file; a name that ends in `.zst` compresses it. In a series each
             match has a numbered file: `run-0.jsonl`, `run-1.jsonl`, ...
         whole_observations: Keep observations of any length in journals; by default long ones, such as
@@ -131,13 +138,13 @@ def run(
     from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
     from flagfall.playing import MatchRequest
     from flagfall.tasks.adapters.environment_task import split_texts
-    from flagfall.timing import VirtualClock
     from flagfall.timing.control import UNTIMED
 
     ids = tuple(part for text in task or () for part in split_texts(text))
     options = TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes)
     tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
     kept = Isolation.from_options(isolation, limits, pass_env, show)
+    faults = _schedule(fault)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
     request = MatchRequest(
         tasks=tasks,
@@ -161,14 +168,17 @@ def run(
         log=logs.log_file,
         overwrite=overwrite,
     )
-    check_players(plan.in_processes)
+    if faults is None:
+        check_players(plan.in_processes)
+    else:
+        _check_faults(plan, faults)
     if not quiet:
         _print_notices(kept, plan)
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
-        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
+        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, faults=faults)
         try:
-            trio.run(session.play, clock=VirtualClock() if clock == "virtual" else None)
+            trio.run(session.play, clock=_clock(clock, faults))
         finally:
             _report(session, json=json, quiet=quiet, wide=wide)
     if session.fault is not None:
@@ -177,6 +187,42 @@ def run(
         return SIGNALLED + session.signal
     reasons = session.disqualified
     return int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
+
+
+def _schedule(texts: list[str] | None) -> FaultSchedule | None:
+    """Return the schedule of `--fault`; `None` where it is not given."""
+    if not texts:
+        return None
+    from flagfall.testing.faults import FaultSchedule
+
+    faults: list[Fault] = []
+    for text in texts:
+        try:
+            faults += FaultSchedule.parse(text)
+        except UsageError as error:
+            raise UsageError(f"--fault {text!r:.80}: {error}") from None
+    return FaultSchedule(tuple(faults))
+
+
+def _check_faults(plan: RunPlan, faults: FaultSchedule) -> None:
+    """Check that all matches of a plan can be simulated under faults."""
+    from flagfall.testing.simulation.match import check_schedule, hosts_of
+
+    for match in plan.matches:
+        try:
+            check_schedule(faults, hosts_of(match.players))
+        except UsageError as error:
+            raise UsageError(f"--fault: {error}") from None
+
+
+def _clock(clock: Literal["wall", "virtual"], faults: FaultSchedule | None) -> trio.abc.Clock | None:
+    if faults is not None:
+        from flagfall.testing.simulation.match import SimulatedClock
+
+        return SimulatedClock()
+    from flagfall.timing import VirtualClock
+
+    return VirtualClock() if clock == "virtual" else None
 
 
 def _print_notices(isolation: Isolation, plan: RunPlan) -> None:
@@ -219,10 +265,15 @@ def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None
 
     if json:
         ended = "fault" if session.fault is not None else "signal" if session.signal else "done"
-        print_json({"ended": ended, "matches": [tables.as_data(match) for match in session.played]})
+        print_json(
+            {"ended": ended, "matches": [tables.as_data(match) for match in session.played]}
+            | ({"faults": [dict(run.happened) for run in session.simulated]} if session.simulated else {})
+        )
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
         tables.print_results(session.played, several=several, wide=wide)
         tables.print_notes(session.played, several=several, wide=wide)
         tables.print_incidents(session.played, several=several)
         tables.print_journals(session.played)
+    if not json and not quiet:
+        tables.print_faults(session.simulated)

@@ -121,6 +121,10 @@ class Journal:
         check_writable(checked)
         return checked
 
+    def stored_in(self, storage: Storage) -> Journal:
+        """Return an unused journal of the same name and settings, kept in another storage."""
+        return Journal(self.path, whole=self._whole, storage=storage)
+
     def statistics(self) -> JournalStatistics:
         """Return the journal's statistics."""
         return JournalStatistics(

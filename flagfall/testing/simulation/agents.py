@@ -7,6 +7,7 @@ from typing import Any, Final
 import trio
 
 from flagfall.agents.agent import AdaptedAgent, adapt, play_seat, resolve
+from flagfall.errors import AgentFault
 from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.tracebacks import hide_frames
@@ -18,10 +19,6 @@ hide_frames(__file__)
 
 ILLEGAL: Final = {"illegal": "by a fault"}
 """An answer that no task allows."""
-
-
-class InjectedCrash(Exception):
-    """What an agent raises by the fault `crash`."""
 
 
 class _LeftError(Exception):
@@ -89,7 +86,7 @@ class FaultyAgent:
     async def _strike(self, fault: Fault) -> None:
         match fault.kind:
             case "crash":
-                raise InjectedCrash(str(fault))
+                raise AgentFault("crashed", f"by a fault: {fault}")
             case "leave":
                 raise _LeftError
             case "hang":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -97,6 +97,9 @@ class SimulatedNetwork:
                     nursery.start_soon(admission.take, end)
         finally:
             self._accept = None
+            with suppress(trio.WouldBlock):  # as a system closes what a port has not accepted
+                while True:
+                    connections.receive_nowait().close()
 
 
 _BACKLOG: Final = 1_000

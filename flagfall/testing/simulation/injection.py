@@ -58,6 +58,7 @@ class Injection:
 
     def __init__(self, faults: Iterable[Fault], keeper: Timekeeper) -> None:
         self.pending: list[Fault] = [*faults]
+        self._missed: list[Fault] = [*self.pending]
         self.happened: Counter[str] = Counter()
         self.actions: Mapping[str, Callable[[Fault], None]] = {}
         self.hosts_ends: list[Closable] = []
@@ -87,6 +88,12 @@ class Injection:
     def count(self, fault: Fault) -> None:
         """Count a fault that strikes now."""
         self.happened[fault.kind] += 1
+        if fault in self._missed:
+            self._missed.remove(fault)
+
+    def missed(self) -> tuple[Fault, ...]:
+        """Return the faults that have not struck so far."""
+        return tuple(self._missed)
 
     # Faults that strike an agent.
 

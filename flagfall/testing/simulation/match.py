@@ -7,10 +7,10 @@ so that nothing depends on anything but the request, the seed and the schedule.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,8 +52,10 @@ class SimulatedRun:
         schedule: the faults.
         events: the events of the match, in order, as its sinks got them.
         result: the result; `None` if the match is void or could not be played.
-        error: what the match raised: a `HostFault` if it is void, another exception if flagfall is at fault.
+        error: what the match raised: a `HostFault` if it is void, a `Standstill` if it waits for good for an
+            agent without a limit, another exception if flagfall is at fault.
         happened: how often each kind of fault has struck, by name.
+        missed: the faults of the schedule that have not.
         journal: the bytes of the journal.
         others: the matches that were played in the same loop, without faults.
         left: what the matches have left in the loop: `connections`, `tasks` and `deadlines`, with their
@@ -67,14 +69,35 @@ class SimulatedRun:
     result: MatchResult | None
     error: BaseException | None
     happened: Mapping[str, int]
+    missed: Sequence[Fault]
     journal: bytes
     others: tuple[SimulatedRun, ...] = ()
     left: Mapping[str, int] = attrs.field(factory=dict)
     ended_ns: int = 0
 
 
+class Standstill(Exception):
+    """Every task of a simulation waits, and nothing is due: without a limit it would wait for good."""
+
+
 class SimulatedClock(VirtualClock):
-    """A virtual clock of a loop in which everything is simulated: nothing there is work in real time."""
+    """A virtual clock of a loop in which everything is simulated: nothing there is work in real time.
+
+    Attributes:
+        playing: cancelled when nothing can happen any more.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.playing: trio.CancelScope = trio.CancelScope()
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """Jump to what is due next; if there is nothing, end the simulation."""
+        seconds = super().deadline_to_sleep_time(deadline)
+        if seconds < inf or self.playing.cancel_called:
+            return seconds
+        self.playing.cancel()
+        return 0
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -92,9 +115,9 @@ def simulate(
     """Play a match under a fault schedule, in an event loop of its own on a virtual clock.
 
     The same request, seed and schedule give the same run. Agents run as their `Player` says: with the host
-    `task` in the loop, with `process` at the other end of a simulated pipe, and without one, or by an address
-    such as `tcp://...`, at the other end of a simulated network, from where they come back after a loss. An
-    agent takes the virtual time that it sleeps.
+    `task` in the loop, with `process` at the other end of a simulated pipe, and without one at the other end
+    of a simulated network, from where they come back after a loss. An agent takes the virtual time that it
+    sleeps.
 
     Args:
         request: the match; its tasks and agents must be fit to be played again, as ids, classes and functions
@@ -106,30 +129,63 @@ def simulate(
     Raises:
         UsageError: the request is invalid, or a fault cannot strike this match; nothing was played.
     """
-    schedule = FaultSchedule.parse(faults) if isinstance(faults, str) else faults
-    wanted = attrs.evolve(request, clock="virtual", seed=request.seed if seed is None else seed)
-    hosts = hosts_of(wanted)
-    check_schedule(schedule, hosts)
-    matches = [_Match(wanted, schedule, hosts)]
-    matches += [_Match(wanted, FaultSchedule(), hosts) for _ in range(beside)]
-    clock = SimulatedClock()
+    matches = _prepared(request, faults, seed, beside)
     left: dict[str, int] = {}
+    clock = SimulatedClock()
     try:
-        trio.run(_play_all, matches, left, clock=clock)
+        trio.run(_play_all, matches, left, None, clock=clock)
     except trio.TrioInternalError as error:
         for match in matches:
             match.error = match.error or error
+    return _joined(matches, left, clock)
+
+
+async def simulate_here(
+    request: MatchRequest, faults: FaultSchedule | str = "", *, stop: trio.Event | None = None
+) -> SimulatedRun:
+    """Play a match as `simulate` does, in the running event loop, whose clock is a `SimulatedClock`.
+
+    Args:
+        stop: set it to end the match before its next turn.
+    """
+    matches = _prepared(request, faults, None, 0)
+    left: dict[str, int] = {}
+    await _play_all(matches, left, stop)
+    return _joined(matches, left, _clock())
+
+
+def _clock() -> SimulatedClock:
+    clock = trio.lowlevel.current_clock()
+    assert isinstance(clock, SimulatedClock)
+    return clock
+
+
+def _prepared(
+    request: MatchRequest, faults: FaultSchedule | str, seed: int | None, beside: int
+) -> list[_Match]:
+    """Return the matches of a simulation: the one under faults first."""
+    schedule = FaultSchedule.parse(faults) if isinstance(faults, str) else faults
+    wanted = attrs.evolve(request, clock="virtual", seed=request.seed if seed is None else seed)
+    hosts = hosts_of(wanted.agents)
+    check_schedule(schedule, hosts)
+    return [
+        _Match(wanted, schedule, hosts),
+        *(_Match(wanted, FaultSchedule(), hosts) for _ in range(beside)),
+    ]
+
+
+def _joined(matches: Sequence[_Match], left: Mapping[str, int], clock: SimulatedClock) -> SimulatedRun:
     runs = [match.run() for match in matches]
     return attrs.evolve(runs[0], others=tuple(runs[1:]), left=left, ended_ns=clock.now_ns)
 
 
-def hosts_of(request: MatchRequest) -> list[Host]:
+def hosts_of(players: Sequence[Player]) -> list[Host]:
     """Return where each agent of a match is simulated to run.
 
     Raises:
         UsageError: an agent cannot be simulated: a person, or a program that is no Python.
     """
-    return [_host_of(player) for player in request.agents]
+    return [_host_of(player) for player in players]
 
 
 def _host_of(player: Player) -> Host:
@@ -178,16 +234,15 @@ class _Match:
     error: BaseException | None = None
     _events: list[Event] = attrs.field(factory=list)
     _result: MatchResult | None = None
-    _happened: Counter[str] = attrs.field(factory=Counter)
+    _file: Path = _JOURNAL
     _files: dict[Path, bytearray] = attrs.field(factory=dict)
     _sink_fault: Fault | None = None
     _task_fault: Fault | None = None
-    _injection: Injection = attrs.field(init=False)
+    _injection: Injection = attrs.field(init=False)  # from `play` on
 
-    async def play(self, keeper: Timekeeper, programs: trio.Nursery) -> None:
+    async def play(self, keeper: Timekeeper, programs: trio.Nursery, stop: trio.Event | None) -> None:
         """Play it; what it raises is kept."""
         injection = self._injection = Injection(self._schedule, keeper)
-        self._happened = injection.happened
         disk = SimulatedDisk(injection.count)
         self._files = disk.files
         injection.actions = {
@@ -206,16 +261,22 @@ class _Match:
             agents=tuple(
                 Player(self._host(player, seat, programs)) for seat, player in enumerate(self._request.agents)
             ),
-            journal=Journal(_JOURNAL, storage=disk),
+            journal=self._journal(disk),
             sinks=(*self._request.sinks, self._take),
         )
         try:
             injection.reach("start")
-            self._result = await play_request(request)
+            self._result = await play_request(request, stop)
         except Exception as error:  # noqa: BLE001 - it is what the run shows
             self.error = error
         finally:
             injection.end()
+
+    def _journal(self, disk: SimulatedDisk) -> Journal:
+        journal = self._request.journal or _JOURNAL
+        recorder = journal.stored_in(disk) if isinstance(journal, Journal) else Journal(journal, storage=disk)
+        self._file = recorder.path
+        return recorder
 
     def _host(self, player: Player, seat: int, programs: trio.Nursery) -> AgentHost:
         spec = player.spec
@@ -235,9 +296,15 @@ class _Match:
             self._events,
             self._result,
             self.error,
-            self._happened,
-            bytes(self._files.get(_JOURNAL, b"")),
+            self._injection.happened,
+            self._injection.missed(),
+            bytes(self._files.get(self._file, b"")),
         )
+
+    def stand_still(self) -> None:
+        """Note that it would wait for good, if it was not over."""
+        if self._result is None and self.error is None:
+            self.error = Standstill("all wait for an agent that has no limit")
 
     def open_connections(self) -> int:
         """Return how many connections the host of an agent has not closed."""
@@ -247,8 +314,7 @@ class _Match:
 
     def _stall(self, keeper: Timekeeper, fault: Fault) -> None:
         self._injection.count(fault)
-        clock = trio.lowlevel.current_clock()
-        assert isinstance(clock, VirtualClock)
+        clock = _clock()
         clock.stall(fault.amount)
         keeper.ledger.book(fault.amount, None, clock.now_ns, stopped=True)
 
@@ -310,14 +376,19 @@ class _FaultyTask:
         return self._task.step(action)
 
 
-async def _play_all(matches: Sequence[_Match], left: dict[str, int]) -> None:
+async def _play_all(matches: Sequence[_Match], left: dict[str, int], stop: trio.Event | None) -> None:
     """Play matches at once; note in `left` what they leave behind."""
-    keeper = timekeeper_of_loop()
+    keeper, clock = timekeeper_of_loop(), _clock()
+    clock.playing = trio.CancelScope()
     tasks = current_statistics().tasks_living
     async with trio.open_nursery() as programs:
-        async with trio.open_nursery() as playing:
+        with clock.playing:
+            async with trio.open_nursery() as playing:
+                for match in matches:
+                    playing.start_soon(match.play, keeper, programs, stop)
+        if clock.playing.cancelled_caught:
             for match in matches:
-                playing.start_soon(match.play, keeper, programs)
+                match.stand_still()
         left["connections"] = sum(match.open_connections() for match in matches)
         programs.cancel_scope.cancel()
     left["tasks"] = current_statistics().tasks_living - tasks
