@@ -27,7 +27,7 @@ MAX_FAULTS: Final = 1_000
 MAX_SEAT: Final = 1_000
 MAX_TURN: Final = 2**53
 
-Unit: TypeAlias = Literal["start", "turn", "end", "time"]
+Unit: TypeAlias = Literal["start", "turn", "end", "time", "match"]
 
 Host: TypeAlias = Literal["task", "process", "remote"]
 """Where an agent is simulated to run: in the event loop, in a process of its own, or connected."""
@@ -38,16 +38,18 @@ class Moment:
     """A moment of a match.
 
     Attributes:
-        unit: `start` (the agent starts, or the match begins), `turn`, `end` (of the match), or `time`.
-        at: the number of the turn, or the virtual time since the match began in nanoseconds; else 0.
+        unit: `start` (the agent starts, or the match begins), `turn`, `end` (of the match), `time`; or
+            `match`: when that match of a tournament is over, and not stored yet.
+        at: the number of the turn or match, from 0, or the virtual time since the match began in
+            nanoseconds; else 0.
     """
 
     unit: Unit = "start"
     at: int = 0
 
     def __str__(self) -> str:
-        if self.unit == "turn":
-            return f"@turn {self.at}"
+        if self.unit in {"turn", "match"}:
+            return f"@{self.unit} {self.at}"
         return f"@{format_duration(self.at) if self.unit == 'time' else self.unit}"
 
 
@@ -97,6 +99,7 @@ class FaultKind:
 
 
 _NOT_AT_START: Final[tuple[Unit, ...]] = ("turn", "time")
+_MATCH: Final[tuple[Unit, ...]] = ("match",)
 _VOID: Final = "the match is void"
 
 _ROWS: Final = (
@@ -144,6 +147,9 @@ _ROWS: Final = (
     ),
     FaultKind("sink fails", "sink", "a sink raises", _VOID, units=("turn", "time", "end")),
     FaultKind("task raises", "task", "the task raises in `step`", _VOID, units=_NOT_AT_START),
+    FaultKind("kill runner", "runner", "the runner is killed", "another run goes on", units=_MATCH),
+    FaultKind("lose worker", "runner", "the worker of the match is killed", "a void attempt", units=_MATCH),
+    FaultKind("store full", "store", "the disk of the store is full", "another run goes on", units=_MATCH),
 )
 
 FAULTS: Final[Mapping[str, FaultKind]] = {row.name: row for row in _ROWS}
@@ -199,7 +205,13 @@ class Fault:
         return f"{seat}{self.kind}{amount} {self.moment}"
 
 
-_HINTS: Final[Mapping[Unit, str]] = {"start": "start", "turn": "turn 5", "end": "end", "time": "1.5s"}
+_HINTS: Final[Mapping[Unit, str]] = {
+    "start": "start",
+    "turn": "turn 5",
+    "end": "end",
+    "time": "1.5s",
+    "match": "match 3",
+}
 
 _SEAT: Final = re.compile(r"seat\s+(\S+?)\s*:\s*")
 
@@ -281,12 +293,14 @@ def _amount(row: FaultKind, text: str) -> int:
 def _moment(text: str) -> Moment:
     if text in {"start", "end"}:
         return Moment(text)  # type: ignore[arg-type]  # it is one of them
-    if text.split()[:1] == ["turn"]:
-        return Moment("turn", _whole(text.removeprefix("turn").strip(), "turn", MAX_TURN))
+    unit, _, number = text.partition(" ")
+    if unit in {"turn", "match"}:
+        return Moment(unit, _whole(number.strip(), unit, MAX_TURN))  # type: ignore[arg-type]
     try:
         return Moment("time", parse_duration(text))
     except UsageError:
-        raise UsageError(f"no moment: {text!r:.60}; write @turn 5, @start, @end or @1.5s") from None
+        known = ", ".join(f"@{hint}" for hint in _HINTS.values())
+        raise UsageError(f"no moment: {text!r:.60}; write {known}") from None
 
 
 def _whole(text: str, what: str, most: int) -> int:
@@ -323,7 +337,7 @@ def random_schedule(
     Args:
         generator: all draws come from it.
         hosts: one for each seat.
-        turns: the turns of the match; a fault at a turn strikes one of them.
+        turns: the turns of the match, or the matches of the tournament: a fault strikes in one of them.
         kinds: the kinds to draw from; by default all that can strike the match.
         seconds: the virtual time within which faults at a time happen.
     """
@@ -345,7 +359,7 @@ def _random_fault(
         seat = seats[generator.integers(len(seats))]
     unit = row.units[generator.integers(len(row.units))]
     at = 0
-    if unit == "turn":
+    if unit in {"turn", "match"}:
         at = int(generator.integers(turns))
     elif unit == "time":
         at = int(generator.integers(int(seconds * 1000))) * MS

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 import trio
+from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, LineReader, frame
 from flagfall.testing.faults import Fault, Unit
@@ -26,19 +27,24 @@ class Inbox:
         self._now = now
         self._parts: list[bytes] = []
         self._arrived_ns = 0
-        self._wake = trio.Event()
+        self._reader: trio.lowlevel.Task | None = None
 
     def put(self, data: bytes) -> None:
         """Deliver bytes now."""
         if not self.is_closed:
             self._arrived_ns = self._now()
             self._parts.append(data)
-            self._wake.set()
+            self._wake()
 
     def close(self) -> None:
         """Deliver nothing more."""
         self.is_closed = True
-        self._wake.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None:
+            reschedule(self._reader)
+            self._reader = None
 
     async def read(self) -> bytes:
         """Return all that has arrived, and wait until there is something; empty at the end."""
@@ -46,11 +52,15 @@ class Inbox:
             if self.is_closed:
                 await trio.lowlevel.checkpoint()
                 return b""
-            self._wake = trio.Event()
-            await self._wake.wait()
+            self._reader = current_task()
+            await wait_task_rescheduled(self._stop_reading)
         data = b"".join(self._parts)
         self._parts.clear()
         return data
+
+    def _stop_reading(self, _raise_cancel: object) -> Abort:
+        self._reader = None
+        return Abort.SUCCEEDED
 
     def age_ns(self) -> int:
         """Return how long ago the newest bytes have arrived."""
