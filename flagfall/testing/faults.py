@@ -53,13 +53,16 @@ class Moment:
         return f"@{format_duration(self.at) if self.unit == 'time' else self.unit}"
 
 
-Place: TypeAlias = Literal["agent", "link", "process", "host", "disk", "sink", "task", "runner", "store"]
+Place: TypeAlias = Literal[
+    "agent", "link", "network", "process", "host", "disk", "sink", "task", "runner", "store"
+]
 """What a fault strikes: the part of the simulation that injects it."""
 
-_SEATED: Final = frozenset({"agent", "link", "process"})
+_SEATED: Final = frozenset({"agent", "link", "network", "process"})
 _TOURNAMENT: Final = frozenset({"runner", "store"})
 _ALL: Final[frozenset[Host]] = frozenset({"task", "process", "remote"})
 _FAR: Final[frozenset[Host]] = frozenset({"process", "remote"})
+_PROCESS: Final[frozenset[Host]] = frozenset({"process"})
 _REMOTE: Final[frozenset[Host]] = frozenset({"remote"})
 
 
@@ -99,13 +102,16 @@ class FaultKind:
 
 
 _NOT_AT_START: Final[tuple[Unit, ...]] = ("turn", "time")
+_ALL_UNITS: Final[tuple[Unit, ...]] = ("start", "turn", "end", "time")
 _MATCH: Final[tuple[Unit, ...]] = ("match",)
 _VOID: Final = "the match is void"
 
 _ROWS: Final = (
-    FaultKind("crash", "agent", "the agent raises", "disqualified: `crashed`"),
+    FaultKind("crash", "agent", "the agent raises", "disqualified: `crashed`", units=_ALL_UNITS),
     FaultKind("leave", "agent", "the agent ends without a word", "disqualified: `gone`", units=_NOT_AT_START),
-    FaultKind("hang", "agent", "the agent never answers", "late; disqualified at the hard limit"),
+    FaultKind(
+        "hang", "agent", "the agent never answers", "late; disqualified at the hard limit", units=_ALL_UNITS
+    ),
     FaultKind("slow", "agent", "the agent takes longer", "the turn's time", _ALL, "duration", 100 * MS),
     FaultKind(
         "illegal", "agent", "the agent answers outside the action space", "illegal", units=_NOT_AT_START
@@ -133,6 +139,12 @@ _ROWS: Final = (
         _REMOTE,
         "duration",
     ),
+    FaultKind("intruder", "network", "another client joins with a wrong token", "no difference", _REMOTE),
+    FaultKind("silent client", "network", "another client connects, and is silent", "no difference", _REMOTE),
+    FaultKind("exit", "process", "its process ends with that exit code", "`gone`", _PROCESS, "count", 1),
+    FaultKind("prints", "process", "it prints that many bytes", "`Printed`", _PROCESS, "count", 10_000),
+    FaultKind("supervisor dies", "process", "its supervisor is killed", "`gone`", _PROCESS),
+    FaultKind("supervisor stops", "process", "its supervisor is stopped", "the match ends later", _PROCESS),
     FaultKind("stall host", "host", "the program is stopped", "`StallSeen`", _ALL, "duration", 500 * MS),
     FaultKind("disk full", "disk", "the disk of the journal is full from then on", _VOID),
     FaultKind("disk error", "disk", "writing the journal fails from then on", _VOID),

@@ -82,5 +82,5 @@ def test_a_fault_that_contradicts_its_kind_is_refused():
     with pytest.raises(UsageError, match="has no amount"):
         Fault("crash", seat=0, amount=5)
     with pytest.raises(UsageError, match="cannot happen @end"):
-        Fault("crash", Moment("end"), 0)
+        Fault("illegal", Moment("end"), 0)
     assert all(row.name == name for name, row in FAULTS.items())

@@ -151,6 +151,51 @@ def test_disconnect():
     assert run.happened == gone.happened == {"disconnect": 1}
 
 
+def test_intruder_and_silent_client():
+    alone = play("")
+    for kind in ("intruder", "silent client"):
+        for moment in ("@start", "@turn 5"):
+            run = play(f"{kind} {moment}")
+            assert run.happened == {kind: 1}
+            assert run.journal == alone.journal
+
+
+def test_exit():
+    run = play("exit 3 @turn 5", "process")
+    assert (reason(run), len(turns(run))) == ("gone", 6)
+    assert "exit code 3" in run.result.seats[0].detail
+    assert run.happened == {"exit": 1}
+
+
+def test_prints():
+    run = play("prints 10000 @turn 5", "process")
+    printed = run.result.seats[0].printed
+    assert sum(len(part.text) + part.left_out for part in printed) == 10_000
+    assert printed[0].turn == 5
+    assert run.happened == {"prints": 1}
+
+
+def test_supervisor_dies():
+    run = play("supervisor dies @turn 5", "process")
+    assert (reason(run), len(turns(run))) == ("gone", 6)  # its agent is not left without limits
+    assert run.happened == {"supervisor dies": 1}
+
+
+def test_supervisor_stops():
+    run = play("supervisor stops @turn 5; hang @end", "process")
+    assert verdicts(run) == ON_TIME
+    assert run.ended_ns > turns(run)[-1].at_ns + 1_000_000_000  # closing, ending, and being ended by its host
+    assert run.happened == {"supervisor stops": 1, "hang": 1}
+
+
+@pytest.mark.parametrize("host", ANYWHERE)
+def test_breaking_down_at_the_end(host):
+    crashed, hung = play("crash @end", host), play("hang @end", host)
+    assert (reason(crashed), crashed.result.seats[0].lost_by) == ("crashed", None)
+    assert reason(hung) is None
+    assert hung.ended_ns <= turns(hung)[-1].at_ns + 1_100_000_000
+
+
 @pytest.mark.parametrize("host", ANYWHERE)
 @pytest.mark.parametrize("moment", ["@turn 5", "@55ms"])
 def test_stall_host(host, moment):

@@ -11,8 +11,9 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 import trio
@@ -291,6 +292,36 @@ def _remove(folder: str, group: Path | None) -> None:
         time.sleep(_AGAIN_SECONDS)
 
 
+class SupervisorProcess(Protocol):
+    """The process of a supervisor with the streams of its program, such as a `trio.Process`."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, or minus the number of a signal; `None` while it runs."""
+
+    @property
+    def stdin(self) -> trio.abc.SendStream | None:
+        """The standard input of the program."""
+
+    @property
+    def stdout(self) -> trio.abc.ReceiveStream | None:
+        """The standard output of the program."""
+
+    @property
+    def stderr(self) -> trio.abc.ReceiveStream | None:
+        """The standard error of the program."""
+
+    async def wait(self) -> int:
+        """Wait until it has ended, and return its exit code."""
+
+    def send_signal(self, sig: signal.Signals) -> None:
+        """Send it a signal."""
+
+
 @attrs.define(eq=False)
 class SupervisedProcess:
     """A program that runs under a supervisor.
@@ -303,7 +334,7 @@ class SupervisedProcess:
         prints: what it writes to its standard error.
     """
 
-    process: trio.Process | forking.ForkedProcess
+    process: SupervisorProcess
     _folder: str
     _group: Path | None
     _report: AgentReport
@@ -369,7 +400,7 @@ class SupervisedProcess:
                 if process.returncode is None:
                     self._signal(signal.SIGTERM)
                     if not await self.wait_for_exit(SUPERVISOR_SECONDS):
-                        await trio.to_thread.run_sync(self._kill_below)
+                        await self._kill_below()
                         self._signal(signal.SIGCONT)
                         await self.wait_for_exit(_PATIENCE_SECONDS)
                 await self._end_by_force()
@@ -389,12 +420,12 @@ class SupervisedProcess:
         with suppress(ProcessLookupError, PermissionError):
             self.process.send_signal(number)
 
-    def _kill_below(self) -> None:
+    async def _kill_below(self) -> None:
         process = self.process
+        kill = partial(kill_below, process.pid, self._group)  # its pid is kept until it is waited for
         if isinstance(process, forking.ForkedProcess):
-            kill_below(process.pid, self._group, is_there=lambda: not process.has_ended())
-        else:  # its pid is kept until it is waited for
-            kill_below(process.pid, self._group)
+            kill = partial(kill, is_there=lambda: not process.has_ended())
+        await trio.to_thread.run_sync(kill)
 
     async def _end_by_force(self) -> None:
         """Do what the supervisor should have done, if that was killed or stopped."""

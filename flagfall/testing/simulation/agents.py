@@ -71,6 +71,7 @@ class FaultyAgent:
 
     async def close(self) -> None:
         """Close the agent."""
+        await self.strike("end", 0)
         if self._adapted is not None:
             await resolve(self._adapted.close())
 
@@ -81,6 +82,10 @@ class FaultyAgent:
             self._injection.count(fault)
             is_illegal = is_illegal or fault.kind == "illegal"
             await self._strike(fault)
+        for place in ("process", "network"):
+            for fault in self._injection.take(place, self._seat_number, unit, at):
+                self._injection.places[self._seat_number].strike(fault)
+                await self._injection.rest()  # its host has found out, and done what it does
         return is_illegal
 
     async def _strike(self, fault: Fault) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -13,15 +13,19 @@ import trio
 from flagfall.agents.hosts.network import NetworkHost
 from flagfall.agents.hosts.process import SubprocessHost
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION
+from flagfall.agents.process.supervised import supervise
 from flagfall.agents.wire.admission import AgentAdmission, JoinPolicy
 from flagfall.agents.wire.client import Relay, ServerAddress
+from flagfall.agents.wire.messages import Join, encode
 from flagfall.agents.wire.session import MessageStream
 from flagfall.agents.wire.worker import serve_in_loop
 from flagfall.kernel.channels.pipes import ByteStream, FramedStream
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.seat import HostSeat
+from flagfall.testing.faults import Fault
 from flagfall.testing.simulation.injection import Injection
 from flagfall.testing.simulation.links import AgentsPipe, End, Link, open_pair
+from flagfall.testing.simulation.processes import SimulatedProcess, SimulatedSupervised
 
 _POLICY: Final = JoinPolicy("simulated", reconnect=True)
 _ADDRESS: Final = ("127.0.0.1", 1)
@@ -73,6 +77,7 @@ class SimulatedNetwork:
     def __init__(self, seat: int, injection: Injection) -> None:
         self._seat = seat
         self._injection = injection
+        injection.places[seat] = self
         self._accept: trio.MemorySendChannel[End] | None = None
         self._up_at_ns = 0
 
@@ -84,6 +89,17 @@ class SimulatedNetwork:
         link = Link(self._seat, self._injection, self._lose)
         self._accept.send_nowait(link.hosts_end)
         return FramedStream(link.agents_end)
+
+    def strike(self, fault: Fault) -> None:
+        """Let another client connect, with a wrong token or without a word."""
+        if self._accept is None:
+            return
+        self._injection.count(fault)
+        ours, theirs = open_pair(self._injection.now)
+        self._injection.hosts_ends.append(theirs)
+        self._accept.send_nowait(theirs)
+        if fault.kind == "intruder":
+            ours.send(encode(Join("not the token"), "json") + b"\n")
 
     def _lose(self, for_ns: int) -> None:
         self._up_at_ns = self._injection.now() + for_ns
@@ -136,11 +152,11 @@ async def _open_lines(connection: ByteStream) -> MessageStream:
 
 
 class SimulatedProcessHost(SubprocessHost):
-    """Host of an agent in a simulated process, with a simulated pipe.
+    """Host of an agent in a simulated process (`flagfall.testing.simulation.processes`).
 
     Args:
         agent: the agent, of any kind that the event loop plays.
-        programs: a nursery for the agent's process.
+        programs: a nursery for the agent's process, which is no part of the match.
     """
 
     def __init__(
@@ -159,27 +175,16 @@ class SimulatedProcessHost(SubprocessHost):
         except trio.EndOfChannel:
             return
         link = Link(self._seat, self._injection)
-        process = _Process()
-        self._programs.start_soon(self._run_program, link, process)
-        try:
-            await self._play(seat, briefing, process, link.hosts_end)  # type: ignore[arg-type]
-        finally:
-            link.cut()
+        process = SimulatedProcess(self._played, link, self._injection)
+        self._injection.places[self._seat] = process
+        self._programs.start_soon(process.run)
+        supervised = SimulatedSupervised(process)
 
-    async def _run_program(self, link: Link, process: _Process) -> None:
-        await serve_in_loop(AgentsPipe(link.agents_end), self._played, self._injection.now)
-        link.agents_end.close()
-        process.ended.set()
+        async def play(stack: ExitStack) -> None:
+            stack.callback(link.cut)
+            await self._play(seat, briefing, supervised, link.hosts_end)
+
+        await supervise(supervised, seat, play)
 
     async def warm_up(self) -> None:
         """Do nothing: there is no fork server."""
-
-
-class _Process:
-    def __init__(self) -> None:
-        self.ended = trio.Event()
-
-    async def wait_for_exit(self, seconds: float) -> bool:
-        with trio.move_on_after(seconds):
-            await self.ended.wait()
-        return self.ended.is_set()

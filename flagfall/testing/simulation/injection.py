@@ -42,6 +42,13 @@ class Closable(Protocol):
         """Return whether the connection is closed."""
 
 
+class Breakable(Protocol):
+    """A process or network that can break down."""
+
+    def strike(self, fault: Fault) -> None:
+        """Let a fault happen."""
+
+
 class Injection:
     """Hands out the faults of a schedule when their moments have come.
 
@@ -53,6 +60,7 @@ class Injection:
         pending: the faults that have not happened.
         happened: how often each kind has happened, by name: what injects a fault counts it when it strikes.
         hosts_ends: the host's ends of the match's connections.
+        places: the processes of agents, and the networks over which they play, by seat.
         actions: what to do when the moment of a fault comes that strikes no agent, by its kind.
     """
 
@@ -62,6 +70,7 @@ class Injection:
         self.happened: Counter[str] = Counter()
         self.actions: Mapping[str, Callable[[Fault], None]] = {}
         self.hosts_ends: list[Closable] = []
+        self.places: dict[int, Breakable] = {}
         self.now = keeper.now
         self._deadlines = keeper.deadlines
         self._origin_ns = keeper.now()
@@ -116,6 +125,12 @@ class Injection:
         if fault.moment.unit == "time":
             return self.now() - self._origin_ns >= fault.moment.at
         return fault.moment == Moment(unit, at)
+
+    async def rest(self) -> None:
+        """Wait until every other task waits."""
+        resting = trio.Event()
+        self.do_at(self.now(), resting.set, _LAST)
+        await resting.wait()
 
     # Other faults.
 

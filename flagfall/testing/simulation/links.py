@@ -54,6 +54,10 @@ class Inbox:
                 return b""
             self._reader = current_task()
             await wait_task_rescheduled(self._stop_reading)
+        return self.take()
+
+    def take(self) -> bytes:
+        """Return all that has arrived."""
         data = b"".join(self._parts)
         self._parts.clear()
         return data
