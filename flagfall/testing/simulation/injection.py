@@ -122,7 +122,7 @@ class Injection:
         return due
 
     def _is_due(self, fault: Fault, unit: Unit, at: int) -> bool:
-        if fault.moment.unit == "time":
+        if fault.moment.unit == "time" and unit in fault.row.units:
             return self.now() - self._origin_ns >= fault.moment.at
         return fault.moment == Moment(unit, at)
 
