@@ -1,5 +1,7 @@
 """Fault schedules: their text form, their checks, and random ones."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from flagfall.errors import UsageError
 from flagfall.testing.faults import FAULTS, Fault, FaultSchedule, Host, Moment, kinds_for, random_schedule
+from flagfall.timing.durations import format_duration
 
 
 @pytest.mark.parametrize(
@@ -84,3 +87,18 @@ def test_a_fault_that_contradicts_its_kind_is_refused():
     with pytest.raises(UsageError, match="cannot happen @end"):
         Fault("illegal", Moment("end"), 0)
     assert all(row.name == name for name, row in FAULTS.items())
+
+
+def row_of_the_page(row):
+    """The line of a kind in `docs/faults.md`."""
+    usual = format_duration(row.usual) if row.amount == "duration" else str(row.usual)
+    name = f"{row.name} {usual}" if row.amount else row.name
+    agents = "" if not row.has_seat else "all" if len(row.hosts) == 3 else ", ".join(sorted(row.hosts))
+    return f"| `{name}` | {row.what} | {row.shows} | {agents} | {', '.join(row.units)} |"
+
+
+def test_the_page_has_every_kind_and_no_other():
+    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
+    table = page.partition("## Kinds of faults")[2]
+    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    assert lines == [row_of_the_page(row) for row in FAULTS.values()]

@@ -206,11 +206,13 @@ def _schedule(texts: list[str] | None) -> FaultSchedule | None:
 
 def _check_faults(plan: RunPlan, faults: FaultSchedule) -> None:
     """Check that all matches of a plan can be simulated under faults."""
-    from flagfall.testing.simulation.match import check_schedule, hosts_of
+    import attrs
+
+    from flagfall.testing.simulation.match import check_match
 
     for match in plan.matches:
         try:
-            check_schedule(faults, hosts_of(match.players))
+            check_match(attrs.evolve(match.request, agents=match.players), faults)
         except UsageError as error:
             raise UsageError(f"--fault: {error}") from None
 

@@ -166,8 +166,7 @@ def _prepared(
     """Return the matches of a simulation: the one under faults first."""
     schedule = FaultSchedule.parse(faults) if isinstance(faults, str) else faults
     wanted = attrs.evolve(request, clock="virtual", seed=request.seed if seed is None else seed)
-    hosts = hosts_of(wanted.agents)
-    check_schedule(schedule, hosts)
+    hosts = check_match(wanted, schedule)
     return [
         _Match(wanted, schedule, hosts),
         *(_Match(wanted, FaultSchedule(), hosts) for _ in range(beside)),
@@ -199,15 +198,15 @@ def _host_of(player: Player) -> Host:
     return player.host or "remote"
 
 
-def check_schedule(schedule: FaultSchedule, hosts: Sequence[Host]) -> None:
-    """Check that the faults of a schedule can strike a match.
-
-    Args:
-        hosts: where its agents run.
+def check_match(request: MatchRequest, schedule: FaultSchedule) -> list[Host]:
+    """Check that a match can be simulated under a schedule; return where its agents run.
 
     Raises:
-        UsageError: a fault cannot; the message names it and says why.
+        UsageError: it cannot, or a fault cannot strike it; the message names that and says why.
     """
+    hosts = hosts_of(request.agents)
+    if request.time_control.clock == "cpu":
+        raise UsageError("clock=cpu counts real time, and in a simulation all time is virtual")
     for fault in schedule:
         row = fault.row
         if row.is_of_tournament:
@@ -222,6 +221,7 @@ def check_schedule(schedule: FaultSchedule, hosts: Sequence[Host]) -> None:
                 f"fault {str(fault)!r}: seat {fault.seat} plays with host {found}, and it strikes agents with"
                 f" host {' or '.join(sorted(row.hosts))}"
             )
+    return hosts
 
 
 @attrs.define(eq=False)

@@ -23,7 +23,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.playing import MatchRequest
 from flagfall.testing.faults import Fault, FaultSchedule
-from flagfall.testing.simulation.match import SimulatedClock, check_schedule, hosts_of, simulate_here
+from flagfall.testing.simulation.match import SimulatedClock, simulate_here
 from flagfall.tournament.folder import JOURNALS
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, Records
@@ -171,7 +171,6 @@ class _Tournament:
         """Do nothing: there are no workers."""
 
     async def _play_match(self, request: MatchRequest, stop: trio.Event | None) -> MatchResult:
-        check_schedule(self._in_matches, hosts_of(request.agents))
         run = await simulate_here(request, self._in_matches, stop=stop)
         self._happened.update(run.happened)
         if isinstance(request.journal, Path):
