@@ -27,6 +27,10 @@ UNAVAILABLE: Final = "unavailable"
 the match, also if that shows only at its end, and `flagfall run` and `tournament` end with exit code 1."""
 
 
+UNRESPONSIVE: Final = "unresponsive"
+"""Reason of an agent outside of the event loop for which the virtual clock stood still for too long."""
+
+
 class AgentFault(FlagfallError):
     """Fault of an agent: its seat is disqualified, and the match counts.
 

@@ -232,7 +232,8 @@ class Environment:
                     describe_task(task, 0, spaces_of(task, 0).action)  # what that imports is no agent's time
         for host in self._setup.hosts:
             if is_sharing(host):
-                await host.warm_up()
+                with self._keeper.real_work():
+                    await host.warm_up()
         answers = await self._turns.ask_all(PhaseRequest("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):

@@ -51,25 +51,16 @@ async def play_match(
     keeper = timekeeper_of_loop()
     keeper.enter()
     try:
-        _check(hosts, control, virtual=keeper.virtual)
+        if keeper.virtual and control.clock == "cpu":
+            raise UsageError("clock=cpu counts real time: it needs the wall clock, not the virtual one")
+        if not hosts:
+            raise UsageError("a match needs at least one agent")
         _check_count("steps", steps)
         _check_count("tick_ns", tick_ns)
         setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks)
         return await Environment(setup, keeper).play(stop, dict(header or {}))
     finally:
         keeper.leave()
-
-
-def _check(hosts: Sequence[AgentHost], control: TimeControl, *, virtual: bool) -> None:
-    if virtual and any(host.kind != "task" for host in hosts):
-        raise UsageError(
-            "the virtual clock takes only agents in the event loop: a thread or a process lives in"
-            " real time; use host task, or the wall clock"
-        )
-    if virtual and control.clock == "cpu":
-        raise UsageError("clock=cpu counts real time: it needs the wall clock, not the virtual one")
-    if not hosts:
-        raise UsageError("a match needs at least one agent")
 
 
 def _check_count(name: str, value: Any) -> None:

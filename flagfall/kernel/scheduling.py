@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from typing import Any, Final, Protocol
 
 import trio
 
-from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.errors import UNRESPONSIVE, AgentFault, HostFault, UsageError
 from flagfall.kernel.hosting import AgentHost, Briefing
 from flagfall.kernel.outcomes import Outcome, derive_seed
 from flagfall.kernel.referee.state_machine import Referee
@@ -232,7 +233,7 @@ class Seating:
         "_control_text",
         "_failed",
         "_hosts",
-        "_ledger",
+        "_keeper",
         "_referee",
         "_seed",
         "seats",
@@ -251,7 +252,7 @@ class Seating:
         self._hosts = hosts
         self._control_text = control_text
         self._seed = seed
-        self._ledger = keeper.ledger
+        self._keeper = keeper
         self._referee = referee
         self._failed = failed
         self._agents_left = len(hosts)
@@ -300,9 +301,9 @@ class Seating:
     async def _run(self, seat: HostSeat, host: AgentHost) -> None:
         """Run one agent; whatever it does, only its own seat is disqualified."""
         task = trio.lowlevel.current_task()
-        self._ledger.register(task, seat.clock)
+        self._keeper.ledger.register(task, seat.clock)
         try:
-            with trio.CancelScope() as scope:
+            with self._hold(seat, host), trio.CancelScope() as scope:
                 seat.agent_scope = scope
                 try:
                     await host.run(seat, self._briefing(seat))
@@ -322,10 +323,26 @@ class Seating:
             if not seat.is_closed():
                 self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
         finally:
-            self._ledger.forget(task)
+            self._keeper.ledger.forget(task)
             self._agents_left -= 1
             if self._agents_left == 0 and self._agents_gone is not None:
                 self._agents_gone.set()
+
+    def _hold(self, seat: HostSeat, host: AgentHost) -> AbstractContextManager[object]:
+        """Return a context that holds the virtual clock for an agent elsewhere, but while it waits for a turn.
+
+        All that its host does meanwhile takes no virtual time: starting it, an answer, its end.
+        """
+
+        def end(seconds: float) -> None:
+            what = f"it took {seconds:g} s of real time, for which the virtual clock stood still"
+            self._referee.disqualified(seat, UNRESPONSIVE, what)
+
+        if host.kind == "task" or (hold := self._keeper.hold_for_agent(end)) is None:
+            return nullcontext()
+        hold.on_error = self._failed
+        seat.hold = hold
+        return hold
 
     def _briefing(self, seat: HostSeat) -> Briefing:
         return Briefing(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
+from flagfall.errors import UNRESPONSIVE
 from flagfall.events import ON_TIME, Verdict
 from flagfall.kernel.channels.turn_channel import NoPublicConstructor, open_turn_channel
 from flagfall.kernel.outcomes import SeatStats
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces, TaskDescription
     from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
+    from flagfall.timing.clocks import ClockHold
     from flagfall.timing.control import Phase
 
 MAX_NAMED_TURN: Final = 2**53
@@ -150,6 +152,8 @@ class HostSeat:
         taken_ns: when the clock of the turn that was taken last began.
         notes: takes the notes of the agent; set by the environment.
         agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
+        hold: holds the virtual clock, on which the match is played, while an agent outside of the event loop
+            has a turn; else `None`.
     """
 
     __slots__ = (
@@ -162,6 +166,7 @@ class HostSeat:
         "budget",
         "clock",
         "disqualified",
+        "hold",
         "notes",
         "now",
         "number",
@@ -185,6 +190,7 @@ class HostSeat:
         self._late: LateNotice | None = None
         self.notes: TurnNotes | None = None
         self.agent_scope: trio.CancelScope | None = None
+        self.hold: ClockHold | None = None
         self._referee = referee
         self._channel = open_turn_channel(self)
         self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
@@ -251,6 +257,8 @@ class HostSeat:
         envelope = self._channel.take()
         if envelope is None:
             envelope = await self._wait()
+        elif self.hold is not None:
+            self.hold.renew()
         if clock.state is not _RUNNING:
             clock.take(self.now())
         self.taken_ns = clock.started_ns
@@ -273,6 +281,8 @@ class HostSeat:
         channel.start_receiving()  # raises where another task waits: the clock is that task's
         try:
             self._pause_clock()
+            if self.hold is not None:
+                self.hold.end()
             return await channel.receive_next()
         except trio.Cancelled:
             # The turn waits and the agent does something else: its clock goes on.
@@ -281,6 +291,8 @@ class HostSeat:
             raise
         finally:
             channel.is_receiving = False
+            if self.hold is not None:
+                self.hold.begin()
 
     def _pause_clock(self) -> None:
         """Stop the clock while the agent waits for a turn.
@@ -454,7 +466,7 @@ class HostSeat:
         Returns:
             The reason that counts: of an agent that is late for `start` because it never came, that one.
         """
-        if reason == "late" and self.clock.phase == "start" and self.absence is not None:
+        if reason in {"late", UNRESPONSIVE} and self.clock.phase == "start" and self.absence is not None:
             fault = self.absence()
             if fault is not None:
                 reason, detail = fault.reason, fault.detail
@@ -477,5 +489,5 @@ class HostSeat:
         The agent may keep its end, which leads here; so this end lets go of it.
         """
         self._channel.release()
-        self.clock.on_error = None
+        self.clock.on_error = self.hold = None
         del self.agent

@@ -3,6 +3,10 @@
 The clock of the running event loop decides which it is. Under trio's own clock time is the wall's. Under
 a `VirtualClock` it is virtual: it stands still while any task can run, and jumps to the next deadline
 when none can. Everything in such a loop lives in virtual time, `trio.sleep` included.
+
+Agents outside of the loop live in real time, and a virtual clock stands still for them (`ClockHold`). What
+waits for the real world in a loop takes its limits from `real_limit` and `real_sleep`, which count real time
+under every clock.
 """
 
 from __future__ import annotations
@@ -10,21 +14,28 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from math import inf
-from typing import TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import trio
 from trio.lowlevel import current_clock
 
 from flagfall.errors import UsageError
-from flagfall.timing.deadlines import DeadlineQueue
+from flagfall.timing.deadlines import Deadline, DeadlineQueue
 from flagfall.timing.durations import NEVER_NS
 
 NowNs: TypeAlias = Callable[[], int]
 """Returns the time in nanoseconds since some fixed moment."""
 
 _NS = 1_000_000_000
+
+GUARD_SECONDS: Final = 60.0
+"""Real time that a virtual clock stands still for one agent at a time, at most: its start, or one answer."""
+
+PATIENT_SECONDS: Final = 5.0
+"""Least real time, under a virtual clock, for what decides about a record; half of the guard's if that is
+less. Equal matches must have equal records, so none may depend on how busy the machine is."""
 
 
 class VirtualClock(trio.abc.Clock):
@@ -34,11 +45,18 @@ class VirtualClock(trio.abc.Clock):
     cancel scope and an idle pass as with `trio.testing.MockClock`. It wakes one deadline at a
     time: what falls due at one moment happens in the order in which it was armed.
 
-    Threads and processes live in real time, so a match on this clock takes only agents in the loop.
+    It stands still while agents in threads, in processes or on other machines start or compute, so that
+    takes no time.
+
+    Args:
+        guard_seconds: real time for which it stands still for one agent at a time. An agent that takes longer
+            to start or to answer is disqualified as `unresponsive`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, guard_seconds: float = GUARD_SECONDS) -> None:
+        self.guard_seconds = guard_seconds
         self.deadlines: DeadlineQueue = DeadlineQueue()
+        self.real_deadlines: DeadlineQueue = DeadlineQueue()  # by `time.perf_counter_ns`
         self.now_ns: int = 0
         self._seconds = 0.0
         self._held = 0
@@ -75,12 +93,21 @@ class VirtualClock(trio.abc.Clock):
         return self._seconds
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Jump to what is due next; called by trio when no task can run (trio's contract)."""
+        """Jump to what is due next; called by trio when no task can run (trio's contract).
+
+        While the clock is held, return the seconds until the next limit in real time.
+        """
+        real_ns, wait = self.real_deadlines.next_due_ns(), inf
+        if real_ns < NEVER_NS:
+            now_ns = time.perf_counter_ns()
+            if self.real_deadlines.fire_next(now_ns):
+                return 0
+            wait = (real_ns - now_ns) / _NS
         if self._held:
-            return inf
+            return wait
         due_ns = self.deadlines.next_due_ns()
         if deadline == inf and due_ns == NEVER_NS:
-            return inf
+            return wait
         # Equal to the nanosecond is equal, whatever rounding trio's float has behind it: then those who
         # sleep go first.
         at_ns = NEVER_NS if deadline == inf else round(deadline * _NS)
@@ -95,6 +122,97 @@ class VirtualClock(trio.abc.Clock):
         self.now_ns = now_ns
         # trio compares its own deadlines with this float: never let rounding keep it below one.
         self._seconds = max(self._seconds, seconds)
+
+
+class ClockHold(Deadline):
+    """Real work of one agent, for which a virtual clock stands still, with a guard for work that never ends.
+
+    Args:
+        on_guard: called when the clock has stood still for its `guard_seconds` since `begin` or `renew`.
+    """
+
+    __slots__ = ("_clock", "_holds", "_on_guard")
+
+    def __init__(self, clock: VirtualClock, on_guard: Callable[[], None]) -> None:
+        super().__init__()
+        self._clock = clock
+        self._holds = False
+        self._on_guard = on_guard
+
+    def begin(self) -> None:
+        """Let the clock stand still from now on."""
+        if not self._holds:
+            self._holds = True
+            self._clock._held += 1  # noqa: SLF001 - they belong together
+        self.renew()
+
+    def renew(self) -> None:
+        """Give the work the whole time of the guard from now on."""
+        self.due_ns = time.perf_counter_ns() + round(self._clock.guard_seconds * _NS)
+        self._clock.real_deadlines.arm(self)
+
+    def end(self) -> None:
+        """Let the clock go on, as far as this work is concerned."""
+        if self._holds:
+            self._holds = False
+            self._clock._held -= 1  # noqa: SLF001
+        self.due_ns = NEVER_NS
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.end()
+
+    def fire(self, now_ns: int) -> None:  # noqa: ARG002 - in real time, which nobody else counts
+        """Report that the work takes too long."""
+        self._on_guard()
+
+
+class _RealLimit(Deadline):
+    """A cancel scope with a deadline in real time, under a virtual clock; gives the scope."""
+
+    __slots__ = ("_clock", "_scope")
+
+    def __init__(self, clock: VirtualClock, seconds: float) -> None:
+        super().__init__()
+        self.due_ns = time.perf_counter_ns() + round(seconds * _NS)
+        self._clock = clock
+        self._scope = trio.CancelScope()
+
+    def __enter__(self) -> trio.CancelScope:
+        self._clock.real_deadlines.arm(self)
+        return self._scope.__enter__()
+
+    def __exit__(self, *raised: Any) -> bool:
+        self.due_ns = NEVER_NS
+        return self._scope.__exit__(*raised)
+
+    def fire(self, now_ns: int) -> None:  # noqa: ARG002 - the scope knows no time
+        self._scope.cancel()
+
+
+def real_limit(seconds: float, *, patient: bool = False) -> AbstractContextManager[trio.CancelScope, bool]:
+    """Return a cancel scope with a deadline in real time, as of `trio.move_on_after`, under every clock.
+
+    A virtual clock does not stand still for it: for that there is `ClockHold`.
+
+    Args:
+        patient: what happens until the deadline decides about a record: on a virtual clock that is at least
+            `PATIENT_SECONDS`.
+    """
+    clock = current_clock()
+    if isinstance(clock, VirtualClock):
+        least = min(PATIENT_SECONDS, clock.guard_seconds / 2) if patient else 0
+        return _RealLimit(clock, max(seconds, least))
+    return trio.move_on_after(seconds)
+
+
+async def real_sleep(seconds: float) -> None:
+    """Sleep in real time, whatever the clock of the loop."""
+    with real_limit(seconds):
+        await trio.sleep_forever()
 
 
 def time_source() -> NowNs:

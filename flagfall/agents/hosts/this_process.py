@@ -34,7 +34,7 @@ from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
-from flagfall.timing.clocks import clock_of, counting_steps
+from flagfall.timing.clocks import clock_of, counting_steps, real_limit
 from flagfall.timing.durations import S
 
 hide_frames(__file__)
@@ -213,7 +213,7 @@ class ThreadHost:
                 seat.clock.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await session.play(channel)
             await session.end(channel)
-            with trio.move_on_after(CLOSE_SECONDS):
+            with real_limit(CLOSE_SECONDS):
                 await gone.wait()
         finally:
             channel.close()

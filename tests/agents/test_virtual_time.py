@@ -1,0 +1,347 @@
+"""Agents in threads, in processes and on other machines on the virtual clock: equal seeds, equal journals."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+import flagfall
+from flagfall.agents.hosts.network import NetworkHost
+from flagfall.agents.hosts.process import CommandHost, ProcessHost
+from flagfall.agents.hosts.this_process import ThreadHost
+from flagfall.agents.process.forking import FORK_SERVERS
+from flagfall.agents.registry import load_agent
+from flagfall.agents.wire.admission import JoinPolicy
+from flagfall.agents.wire.client import ServerAddress, connect_and_play
+from flagfall.agents.wire.session import MAX_UNSOLICITED
+from flagfall.agents.zmq.host import RemoteLearnerHost
+from flagfall.errors import UsageError
+from flagfall.recording.journal.writer import Journal
+from flagfall.tasks.commai.catalog import CATALOG
+from flagfall.timing import VirtualClock
+from tests.fakes import CountTask, InTurnTask, Played, Sleeper, TogetherTask, play_here
+
+FOLDER = Path(__file__).parent
+AGENTS = FOLDER / "some_agents.py"
+BOT = FOLDER.parents[1] / "examples/wire/bot.py"
+CONTROL = "start=1s init=1s act=40ms/1s result=1s"
+"""Limits that a start of a process exceeds in real time, and that answers may exceed on a busy machine."""
+
+RUNS = 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept_server() -> Iterator[None]:
+    """One fork server for all tests."""
+    with FORK_SERVERS.keep():
+        yield
+
+
+def host(kind: str, name: str) -> Any:
+    spec = f"{AGENTS}:{name}"
+    return ProcessHost(spec, name) if kind == "process" else ThreadHost(load_agent(spec), name)
+
+
+class Runs:
+    """The same match several times on the virtual clock, whose journals must be equal.
+
+    Attributes:
+        seconds: real time of all of them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        task: Callable[[], Any],
+        *hosts: Callable[[], Any],
+        guests: Sequence[Callable[[], Any]] = (),
+        guard_seconds: float = 60.0,
+        **options: Any,
+    ) -> None:
+        self.played: list[Played] = []
+        journals = set()
+        began = time.perf_counter()
+        for number in range(RUNS):
+            journal = folder / f"{number}.jsonl"
+            main = partial(self._play, task, hosts, guests, journal, {"control": CONTROL, **options})
+            self.played.append(trio.run(main, clock=VirtualClock(guard_seconds)))
+            journals.add(journal.read_bytes())
+        self.seconds = time.perf_counter() - began
+        assert len(journals) == 1
+
+    async def _play(
+        self, task: Any, hosts: Any, guests: Any, journal: Path, options: dict[str, Any]
+    ) -> Played:
+        async with trio.open_nursery() as nursery:
+            for guest in guests:
+                nursery.start_soon(guest)
+            agents = [make() for make in hosts]
+            return await play_here(task(), *agents, sinks=[Journal(journal)], **options)
+        raise AssertionError
+
+    @property
+    def first(self) -> Played:
+        return self.played[0]
+
+    def fall(self, seat: int = 0) -> tuple[str, str]:
+        """The reason why a seat fell, and the details."""
+        (found,) = [fell for fell in self.first.disqualified if fell.seat == seat]
+        return found.reason, found.detail
+
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+@pytest.mark.parametrize("name", ["echo", "trio_echo", "AsyncioEcho", "actor", "Phases"])
+def test_equal_matches_have_equal_journals(tmp_path: Path, kind: str, name: str):
+    runs = Runs(tmp_path, lambda: CountTask(20), lambda: host(kind, name))
+    assert runs.first.actions() == [*range(20)]
+    assert runs.first.result is not None
+    assert runs.first.result.elapsed_ns == 0
+
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_a_sample_in_a_process_plays_as_in_the_loop(tmp_path: Path, kind: Any):
+    journals = [tmp_path / f"{name}.jsonl" for name in ("loop", "elsewhere", "again")]
+    for journal, at in zip(journals, ("task", kind, kind), strict=True):
+        flagfall.run(
+            ["micro1", "micro2"], "random", host=at, clock="virtual", steps=400, seed=7, journal=journal
+        )
+    in_loop, elsewhere, again = (journal.read_bytes() for journal in journals)
+    assert elsewhere == again
+    replaced = in_loop.replace(b'"host":"task"', b'"host":"%s"' % kind.encode())
+    assert replaced.split(b"\n")[:-2] == elsewhere.split(b"\n")[:-2]  # the last line is a checksum
+
+
+def test_a_program_in_any_language(tmp_path: Path):
+    command = shlex.join([sys.executable, str(BOT)])
+    runs = Runs(tmp_path, lambda: CATALOG["micro1"](), lambda: CommandHost(command, "bot"), steps=50, seed=3)
+    assert runs.first.verdicts() == ["on time"] * 50
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "ws"])
+def test_an_agent_that_connects(tmp_path: Path, port: int, scheme: str):
+    server = ServerAddress.parse(f"{scheme}://127.0.0.1:{port}")
+    echo = load_agent(f"{AGENTS}:echo")
+
+    async def guest() -> None:
+        await trio.to_thread.run_sync(connect_and_play, server, lambda: echo)
+
+    runs = Runs(
+        tmp_path,
+        lambda: CountTask(20),
+        lambda: NetworkHost(scheme, port, "127.0.0.1", JoinPolicy()),
+        guests=[guest],
+    )
+    assert runs.first.actions() == [*range(20)]
+
+
+LEARNER = """
+import sys, zmq
+pair = zmq.Context().socket(zmq.PAIR)
+pair.connect(f"tcp://127.0.0.1:{sys.argv[-1]}")
+pair.send(b"hello")
+while True:
+    pair.recv(), pair.recv()
+    for reply in sys.argv[1]:
+        pair.send(reply.encode())
+"""
+
+
+@pytest.mark.parametrize("replies", ["a", "ab"], ids=["one reply", "two replies"])
+def test_a_learner_of_round_1(tmp_path: Path, port: int, replies: str):
+    """Turns have no numbers there, so the order alone says which turn a reply answers."""
+    script = tmp_path / "learner.py"
+    script.write_text(LEARNER)
+    command = shlex.join([sys.executable, str(script), replies])
+    runs = Runs(
+        tmp_path,
+        lambda: CATALOG["micro1"](),
+        lambda: RemoteLearnerHost(port, command=command),
+        steps=30,
+        control="start=1s act=1s/2s",
+    )
+    assert bytes(runs.first.actions()) == (replies.encode() * 30)[:30]
+    assert runs.first.dropped == []
+
+
+def test_two_processes_compute_at_the_same_time(tmp_path: Path):
+    """Each turn both sleep for 20 ms of real time: whichever answers first."""
+    runs = Runs(
+        tmp_path, lambda: TogetherTask(2, 10), lambda: host("process", "naps"), lambda: host("process", "slow")
+    )
+    assert runs.first.verdicts(0) == runs.first.verdicts(1) == ["on time"] * 10
+
+
+def test_a_duel_of_a_process_and_an_agent_in_the_loop(tmp_path: Path):
+    order = [0, 1, 1, 0, 1, 0, 0, 1]
+    runs = Runs(
+        tmp_path, lambda: InTurnTask(order), lambda: host("process", "echo"), lambda: Sleeper(0.01, 0.05, 0.0)
+    )
+    assert runs.first.verdicts(1) == ["on time", "late", "on time", "on time"]
+    assert runs.first.verdicts(0) == ["on time"] * 4
+
+
+def test_a_rest_in_real_time_takes_no_virtual_time(tmp_path: Path):
+    runs = Runs(tmp_path, lambda: CountTask(3), lambda: host("process", "slow"))
+    assert runs.seconds > RUNS * 0.1
+    assert runs.first.verdicts() == ["on time"] * 3
+    assert [turn.spent_ns for turn in runs.first.turns] == [0, 0, 0]
+
+
+FALLS = {
+    "Raises": ("crashed", "boom in act"),
+    "RaisesInStart": ("not started", "boom in start"),
+    "RaisesInResult": ("crashed", "boom in result"),
+    "RaisesInClose": ("crashed", "boom in close"),
+    "leaving": ("gone", "closed"),
+    "garbage": ("garbage", "not a message"),
+    "too_long": ("garbage", "4294967295"),
+    "flooding": ("garbage", f"more than {MAX_UNSOLICITED} messages"),
+}
+
+
+@pytest.mark.parametrize("name", FALLS)
+def test_agents_that_break_down(tmp_path: Path, name: str):
+    reason, said = FALLS[name]
+    runs = Runs(
+        tmp_path,
+        lambda: TogetherTask(2, 4),
+        lambda: host("process", name),
+        lambda: host("process", "echo"),
+        guard_seconds=20,
+    )
+    assert runs.fall()[0] == reason
+    assert said in runs.fall()[1]
+    assert runs.first.verdicts(1) == ["on time"] * 4
+    assert runs.first.reason == "finished"
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        ("leaves_at_once", "(exit code 0)\nso long"),
+        ("kills_itself", "(exit code -9)"),
+        ("segfaults", "(exit code -11)"),
+        ("Raises", "(exit code 1)"),
+    ],
+)
+def test_the_end_of_a_process_is_its_own(tmp_path: Path, name: str, detail: str):
+    assert Runs(tmp_path, lambda: CountTask(3), lambda: host("process", name)).fall()[1].endswith(detail)
+
+
+def test_a_crash_in_the_middle(tmp_path: Path):
+    agent = tmp_path / "agent.py"
+    agent.write_text("def act(n):\n    return n if n < 7 else 1 / 0\n")
+    runs = Runs(tmp_path, lambda: TogetherTask(2, 12), lambda: ProcessHost(f"{agent}:act", "a"), partial(Sleeper, 0.01))
+    assert runs.first.verdicts() == ["on time"] * 7 + ["disqualified"] + ["absent"] * 4
+    assert "ZeroDivisionError" in runs.fall()[1]
+
+
+@pytest.mark.parametrize("name", ["doubling", "skipping"])
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_replies_that_answer_nothing(tmp_path: Path, kind: str, name: str):
+    runs = Runs(tmp_path, lambda: CountTask(9), lambda: host(kind, name))
+    if name == "doubling":
+        assert [dropped.why for dropped in runs.first.dropped] == ["double"] * 8
+    else:
+        assert runs.first.verdicts() == ["on time", "late"] * 4 + ["on time"]
+
+
+TALKER = """
+import sys, threading
+async def act(seat):
+    async for turn in seat:
+        print("before", turn.number)
+        seat.reply(turn.number)
+        print("after", turn.number, file=sys.stderr, flush=True)
+"""
+
+
+def test_prints_belong_to_no_turn(tmp_path: Path):
+    """What comes after an answer is read with it or with the next one."""
+    agent = tmp_path / "agent.py"
+    agent.write_text(TALKER)
+    runs = Runs(tmp_path, lambda: CountTask(50), lambda: ProcessHost(f"{agent}:act", "talker"))
+    assert runs.first.result is not None
+    (part,) = runs.first.result.seats[0].printed
+    assert part.turn == 0
+    assert part.text.split("\n")[:3] == ["before 0", "after 0", "before 1"]
+    assert part.text.count("\n") == 100
+
+
+def test_a_flood_of_prints_is_read_in_real_time(tmp_path: Path):
+    """After the first MiB there are pauses. Were they virtual, an agent that waits for room would hang."""
+    agent = tmp_path / "agent.py"
+    agent.write_text("def act(n):\n    print('x' * 500_000)\n    return n\n")
+    runs = Runs(tmp_path, lambda: CountTask(6), lambda: ProcessHost(f"{agent}:act", "a"))
+    assert runs.first.verdicts() == ["on time"] * 6
+    assert runs.first.result is not None
+    assert runs.first.result.elapsed_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("process", "sleeps"), ("process", "NeverStarts"), ("thread", "hangs")],
+)
+def test_an_agent_that_never_comes_back(tmp_path: Path, kind: str, name: str):
+    release = []
+    if name == "hangs":
+        made = lambda: ThreadHost(lambda seen: seen if seen < 2 else _wait(release), name)  # noqa: E731
+    else:
+        made = lambda: host(kind, name)  # noqa: E731
+    runs = Runs(tmp_path, lambda: TogetherTask(2, 4), made, lambda: host("process", "echo"), guard_seconds=3)
+    release.append(None)
+    said = "it took 3 s of real time, for which the virtual clock stood still"
+    assert runs.fall() == ("unresponsive", said)
+    assert runs.first.verdicts(1) == ["on time"] * 4
+    assert runs.first.result is not None
+    assert runs.first.result.elapsed_ns == 0
+    assert runs.first.result.seats[0].lost_by == "unresponsive"
+
+
+def _wait(release: list[None]) -> int:
+    while not release:
+        time.sleep(0.01)
+    return 0
+
+
+def test_the_guard_is_for_each_answer(tmp_path: Path):
+    """Ten answers take longer than the guard, none of them alone."""
+    agent = tmp_path / "agent.py"
+    agent.write_text("import time\ndef act(n):\n    time.sleep(0.4)\n    return n\n")
+    clock = VirtualClock(guard_seconds=3)
+    main = partial(play_here, CountTask(10), ProcessHost(f"{agent}:act", "a"), control=CONTROL)
+    assert trio.run(main, clock=clock).verdicts() == ["on time"] * 10
+
+
+def test_nobody_connects(port: int):
+    main = partial(play_here, CountTask(2), NetworkHost("tcp", port, "127.0.0.1"), control=CONTROL)
+    played = trio.run(main, clock=VirtualClock(guard_seconds=0.2))
+    assert [(fell.reason, fell.at_ns) for fell in played.disqualified] == [("not connected", 0)]
+
+
+def test_agents_in_files_stay_in_the_loop_unless_a_host_is_named(tmp_path: Path):
+    journal = tmp_path / "run.jsonl"
+    for named, found in ((None, b'"host":"task"'), ("process", b'"host":"process"')):
+        flagfall.run("micro1", f"{AGENTS}:echo", host=named, clock="virtual", steps=2, journal=journal)
+        assert found in journal.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("agent", "options", "said"),
+    [
+        (f"{AGENTS}:echo", {"isolation": "sandbox"}, "on the virtual clock agents run in the event loop"),
+        ("gvgai:java Agent", {}, "a GVGAI client measures its time itself: leave clock out"),
+        (f"{AGENTS}:echo", {"host": "process", "time_control": "act=1s clock=cpu"}, "clock=cpu counts real"),
+    ],
+)
+def test_what_cannot_be_is_refused(agent: str, options: dict[str, Any], said: str):
+    with pytest.raises(UsageError, match=said):
+        flagfall.run("micro1", agent, clock="virtual", **options)
