@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from typing import Any, Final, Protocol
 
@@ -303,7 +302,9 @@ class Seating:
         task = trio.lowlevel.current_task()
         self._keeper.ledger.register(task, seat.clock)
         try:
-            with self._hold(seat, host), trio.CancelScope() as scope:
+            if host.kind != "task":
+                self._hold_clock(seat)
+            with trio.CancelScope() as scope:
                 seat.agent_scope = scope
                 try:
                     await host.run(seat, self._briefing(seat))
@@ -324,25 +325,29 @@ class Seating:
                 self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
         finally:
             self._keeper.ledger.forget(task)
-            self._agents_left -= 1
-            if self._agents_left == 0 and self._agents_gone is not None:
-                self._agents_gone.set()
+            self._count_as_gone(seat)
 
-    def _hold(self, seat: HostSeat, host: AgentHost) -> AbstractContextManager[object]:
-        """Return a context that holds the virtual clock for an agent elsewhere, but while it waits for a turn.
+    def _count_as_gone(self, seat: HostSeat) -> None:
+        if seat.hold is not None:
+            seat.hold.end()
+        self._agents_left -= 1
+        if self._agents_left == 0 and self._agents_gone is not None:
+            self._agents_gone.set()
 
-        All that its host does meanwhile takes no virtual time: starting it, an answer, its end.
+    def _hold_clock(self, seat: HostSeat) -> None:
+        """Hold the virtual clock for an agent elsewhere whenever it does not wait for a turn.
+
+        So all that its host does takes no virtual time: starting it, its answers, its end.
         """
 
         def end(seconds: float) -> None:
             what = f"it took {seconds:g} s of real time, for which the virtual clock stood still"
             self._referee.disqualified(seat, UNRESPONSIVE, what)
 
-        if host.kind == "task" or (hold := self._keeper.hold_for_agent(end)) is None:
-            return nullcontext()
-        hold.on_error = self._failed
-        seat.hold = hold
-        return hold
+        hold = seat.hold = self._keeper.hold_for_agent(end)
+        if hold is not None:
+            hold.on_error = self._failed
+            hold.begin()
 
     def _briefing(self, seat: HostSeat) -> Briefing:
         return Briefing(

@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from math import inf
-from typing import Any, Final, Self, TypeAlias
+from types import TracebackType
+from typing import Final, TypeAlias
 
 import trio
 from trio.lowlevel import current_clock
@@ -158,13 +159,6 @@ class ClockHold(Deadline):
             self._clock._held -= 1  # noqa: SLF001
         self.due_ns = NEVER_NS
 
-    def __enter__(self) -> Self:
-        self.begin()
-        return self
-
-    def __exit__(self, *_raised: object) -> None:
-        self.end()
-
     def fire(self, now_ns: int) -> None:  # noqa: ARG002 - in real time, which nobody else counts
         """Report that the work takes too long."""
         self._on_guard()
@@ -185,9 +179,11 @@ class _RealLimit(Deadline):
         self._clock.real_deadlines.arm(self)
         return self._scope.__enter__()
 
-    def __exit__(self, *raised: Any) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
         self.due_ns = NEVER_NS
-        return self._scope.__exit__(*raised)
+        return self._scope.__exit__(kind, error, trace)
 
     def fire(self, now_ns: int) -> None:  # noqa: ARG002 - the scope knows no time
         self._scope.cancel()

@@ -165,22 +165,14 @@ class TurnClock(Deadline):
     # Set by the host of the agent.
 
     def use_times(self, agent_times: Callable[[int], tuple[int | None, int | None]]) -> None:
-        """Judge an agent in a thread by its own times; delays of the loop are not the agent's.
-
-        On the virtual clock nothing is delayed, and what it does takes no time.
-        """
-        if not self._keeper.virtual:
-            self.agent_times = agent_times
-            self.place = "thread"
+        """Judge an agent in a thread by its own times; delays of the loop are not the agent's."""
+        self.agent_times = agent_times
+        self.place = "thread"
 
     def use_arrivals(self, answer_age: Callable[[], int | None]) -> None:
-        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them.
-
-        On the virtual clock they arrive when they are read.
-        """
-        if not self._keeper.virtual:
-            self.answer_age = answer_age
-            self.place = "outside"
+        """Judge an agent outside the process by when its answers arrive, not by when the loop reads them."""
+        self.answer_age = answer_age
+        self.place = "outside"
 
     # The limits.
 

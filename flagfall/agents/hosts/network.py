@@ -94,7 +94,8 @@ class NetworkHost(ListeningHost[AgentAdmission]):
                 try:
                     with place.in_place():
                         await session.start(channel)
-                        seat.clock.use_arrivals(channel.age_ns)
+                        if seat.hold is None:
+                            seat.clock.use_arrivals(channel.age_ns)
                         await session.play(channel)
                         admission.leave(place)  # before `bye`: the agent may join the next match at once
                         await session.end(channel)

@@ -73,7 +73,8 @@ class SubprocessHost:
     ) -> None:
         channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, self._agent)
         await session.start(channel)
-        seat.clock.use_arrivals(channel.age_ns)
+        if seat.hold is None:
+            seat.clock.use_arrivals(channel.age_ns)
         if seat.budget.control.clock == "cpu":
             seat.clock.cpu_clock = supervised.cpu_clock()
         await session.play(channel)

@@ -83,13 +83,14 @@ class Player:
             raise UsageError(
                 f"{self.spec.text}: a GVGAI client measures its time itself: leave {named('clock')} out"
             )
-        self._entry(virtual=virtual, field=named("host"))
+        found = self._entry(virtual=virtual, field=named("host"))
+        kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
-            entry.isolates for entry in HOSTS if self.host in {None, entry.kind}
+            entry.isolates for entry in HOSTS if kind in {None, entry.kind}
         ):
             raise UsageError(
-                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: leave"
-                f" {named('host')} out"
+                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: write"
+                f" {named('host')} process"
             )
 
     def seated(self, *, virtual: bool = False) -> AgentHost:

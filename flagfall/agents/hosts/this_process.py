@@ -208,7 +208,8 @@ class ThreadHost:
         try:
             _start(thread, theirs)
             await session.start(channel)
-            seat.clock.use_times(times.of)
+            if seat.hold is None:
+                seat.clock.use_times(times.of)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
                 seat.clock.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await session.play(channel)

@@ -220,7 +220,8 @@ class _LearnerSession:
             self._seat.agent.wants = frozenset({"act", "result"})
             self._seat.agent.reply()
             self._seat.clock.cpu_clock = cpu_clock  # only now: the wall clock times the start
-        self._seat.clock.use_arrivals(connection.age_ns)
+        if self._seat.hold is None:
+            self._seat.clock.use_arrivals(connection.age_ns)
 
     async def answer_turns(self, connection: LearnerConnection) -> None:
         """Play until there are no more turns; raises `ConnectionLost` if the learner is gone."""

@@ -60,7 +60,7 @@ class LineReader:
         return line
 
     def _too_long(self) -> LineError:
-        return LineError(f"a line of more than {self.max_bytes} bytes")
+        return LineError(f"a line of too many bytes; {self.max_bytes} is the limit")
 
     def take_rest(self) -> bytes:
         """Take the bytes after the last line, when there will be no more lines."""
