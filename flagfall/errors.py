@@ -35,7 +35,7 @@ class AgentFault(FlagfallError):
     """Fault of an agent: its seat is disqualified, and the match counts.
 
     Attributes:
-        reason: short text for tables: `crashed`, `gone`, `garbage`, `not started`, `unavailable`.
+        reason: short text for tables: see `flagfall.events.SeatDisqualified`.
         detail: information for the author of the agent, such as a traceback; bounded in length.
     """
 

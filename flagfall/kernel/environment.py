@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 import trio
+from msgspec.structs import replace
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
@@ -408,6 +409,9 @@ class Environment:
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
+        if self._keeper.virtual:  # its hosts cannot tell by which turn it was printed, only that it was by now
+            for seat in self._seating.seats:
+                seat.printed = tuple(replace(part, turn=self._referee.turns) for part in seat.printed)
         printed = tuple(part for seat in self._seating.seats for part in seat.printed)
         self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""), printed)
         self._dispatcher.close()

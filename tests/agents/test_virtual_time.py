@@ -274,14 +274,14 @@ async def act(seat):
 """
 
 
-def test_prints_belong_to_no_turn(tmp_path: Path):
-    """What comes after an answer is read with it or with the next one."""
+def test_prints_belong_to_the_end_of_the_match(tmp_path: Path):
+    """What comes after an answer is read with it or with the next one, as the system has it."""
     agent = tmp_path / "agent.py"
     agent.write_text(TALKER)
     runs = Runs(tmp_path, lambda: CountTask(50), lambda: ProcessHost(f"{agent}:act", "talker"))
     assert runs.first.result is not None
     (part,) = runs.first.result.seats[0].printed
-    assert part.turn == 0
+    assert part.turn == 50
     assert part.text.split("\n")[:3] == ["before 0", "after 0", "before 1"]
     assert part.text.count("\n") == 100
 

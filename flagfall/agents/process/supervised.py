@@ -327,7 +327,7 @@ class SupervisedProcess:
     def keep_prints(self, seat: HostSeat) -> None:
         """Keep what it writes to its standard error as the prints of the agent of a seat.
 
-        When that is read depends on real time, so on the virtual clock it belongs to no turn in particular.
+        When that is read depends on real time, so on the virtual clock all of it belongs to one turn.
         """
         turn = (lambda: 0) if seat.hold is not None else (lambda: seat.turn_number)
         self.prints = Prints(STDERR_BYTES, seat.number, turn)
