@@ -409,7 +409,7 @@ class Environment:
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
-        if self._keeper.virtual:  # its hosts cannot tell by which turn it was printed, only that it was by now
+        if self._keeper.virtual:  # hosts cannot tell there by which turn it was printed, but by now
             for seat in self._seating.seats:
                 seat.printed = tuple(replace(part, turn=self._referee.turns) for part in seat.printed)
         printed = tuple(part for seat in self._seating.seats for part in seat.printed)

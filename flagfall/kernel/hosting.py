@@ -98,7 +98,7 @@ class AgentHost(Protocol):
         Cancellation stops the agent by all available means; the call returns when the agent has ended.
 
         On the virtual clock, time stands still while this runs and does not wait for a turn, unless `kind` is
-        `task`. So what it waits for in the real world has its limits from `flagfall.timing.clocks.real_limit`.
+        `task`. So where it waits for the real world, it limits that by `flagfall.timing.clocks.real_limit`.
 
         Raises:
             AgentFault: the agent failed; its seat is disqualified.

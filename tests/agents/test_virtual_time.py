@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,7 @@ from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.commai.catalog import CATALOG
-from flagfall.timing import VirtualClock
+from flagfall.timing import MS, VirtualClock
 from tests.fakes import CountTask, InTurnTask, Played, Sleeper, TogetherTask, play_here
 
 FOLDER = Path(__file__).parent
@@ -36,6 +40,7 @@ CONTROL = "start=1s init=1s act=40ms/1s result=1s"
 """Limits that a start of a process exceeds in real time, and that answers may exceed on a busy machine."""
 
 RUNS = 3
+TOKEN = "open sesame"  # noqa: S105 - for this test
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -206,26 +211,34 @@ FALLS = {
     "RaisesInResult": ("crashed", "boom in result"),
     "RaisesInClose": ("crashed", "boom in close"),
     "leaving": ("gone", "closed"),
-    "garbage": ("garbage", "not a message"),
-    "too_long": ("garbage", "4294967295"),
-    "flooding": ("garbage", f"more than {MAX_UNSOLICITED} messages"),
+}
+GARBAGE = {
+    "garbage": "not a message",
+    "too_long": "4294967295",
+    "flooding": f"more than {MAX_UNSOLICITED} messages",
 }
 
 
 @pytest.mark.parametrize("name", FALLS)
 def test_agents_that_break_down(tmp_path: Path, name: str):
     reason, said = FALLS[name]
-    runs = Runs(
-        tmp_path,
-        lambda: TogetherTask(2, 4),
-        lambda: host("process", name),
-        lambda: host("process", "echo"),
-        guard_seconds=20,
-    )
+    hosts = [partial(host, "process", which) for which in (name, "echo")]
+    runs = Runs(tmp_path, lambda: TogetherTask(2, 4), *hosts)
     assert runs.fall()[0] == reason
     assert said in runs.fall()[1]
     assert runs.first.verdicts(1) == ["on time"] * 4
     assert runs.first.reason == "finished"
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_agents_that_send_garbage(tmp_path: Path, name: str):
+    """They go on afterwards, and are given the time for what they still print."""
+    hosts = [partial(host, "process", which) for which in (name, "echo")]
+    runs = Runs(tmp_path, lambda: TogetherTask(2, 4), *hosts, guard_seconds=6)
+    assert runs.fall()[0] == "garbage"
+    assert GARBAGE[name] in runs.fall()[1]
+    assert "exit code" not in runs.fall()[1]
+    assert runs.first.verdicts(1) == ["on time"] * 4
 
 
 @pytest.mark.parametrize(
@@ -296,23 +309,16 @@ def test_a_flood_of_prints_is_read_in_real_time(tmp_path: Path):
     assert runs.first.result.elapsed_ns == 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("process", "sleeps"), ("process", "NeverStarts"), ("thread", "hangs")],
-)
-def test_an_agent_that_never_comes_back(tmp_path: Path, kind: str, name: str):
+def test_a_thread_that_never_comes_back(tmp_path: Path):
     release: list[None] = []
-    if name == "hangs":
-        made = lambda: ThreadHost(lambda seen: seen if seen < 2 else _wait(release), name)  # noqa: E731
-    else:
-        made = lambda: host(kind, name)  # noqa: E731
-    runs = Runs(tmp_path, lambda: TogetherTask(2, 4), made, lambda: host("process", "echo"), guard_seconds=3)
+    made = partial(ThreadHost, lambda seen: seen if seen < 2 else _wait(release), "hangs")
+    runs = Runs(tmp_path, lambda: TogetherTask(2, 4), made, partial(Sleeper, 0.01), guard_seconds=0.5)
     release.append(None)
-    said = "it took 3 s of real time, for which the virtual clock stood still"
+    said = "it took 0.5 s of real time, for which the virtual clock stood still"
     assert runs.fall() == ("unresponsive", said)
-    assert runs.first.verdicts(1) == ["on time"] * 4
+    assert runs.first.verdicts(0) == ["on time", "on time", "disqualified", "absent"]
+    assert runs.first.disqualified[0].at_ns == 20 * MS
     assert runs.first.result is not None
-    assert runs.first.result.elapsed_ns == 0
     assert runs.first.result.seats[0].lost_by == "unresponsive"
 
 
@@ -322,13 +328,127 @@ def _wait(release: list[None]) -> int:
     return 0
 
 
+@pytest.mark.parametrize("name", ["sleeps", "ignores_terminate", "NeverStarts"])
+def test_a_process_that_never_comes_back(tmp_path: Path, name: str):
+    hosts = [partial(host, "process", which) for which in (name, "echo")]
+    runs = Runs(tmp_path, lambda: TogetherTask(2, 4), *hosts, guard_seconds=5)
+    assert runs.fall()[0] == "unresponsive"
+    assert runs.first.verdicts(1) == ["on time"] * 4
+    assert runs.first.result is not None
+    assert runs.first.result.elapsed_ns == 0
+
+
 def test_the_guard_is_for_each_answer(tmp_path: Path):
-    """Ten answers take longer than the guard, none of them alone."""
+    """Together the answers take longer than the guard, none of them alone."""
     agent = tmp_path / "agent.py"
-    agent.write_text("import time\ndef act(n):\n    time.sleep(0.4)\n    return n\n")
-    clock = VirtualClock(guard_seconds=3)
-    main = partial(play_here, CountTask(10), ProcessHost(f"{agent}:act", "a"), control=CONTROL)
-    assert trio.run(main, clock=clock).verdicts() == ["on time"] * 10
+    agent.write_text("import time\ndef act(n):\n    time.sleep(0.25)\n    return n\n")
+    main = partial(play_here, CountTask(8), ThreadHost(load_agent(f"{agent}:act"), "a"), control=CONTROL)
+    assert trio.run(main, clock=VirtualClock(guard_seconds=1.5)).verdicts() == ["on time"] * 8
+
+
+class Returning:
+    """A client in a thread that loses its connection in the turns of these numbers, and comes back."""
+
+    def __init__(self, port: int, lost_in: Sequence[int]) -> None:
+        self._port = port
+        self._lost_in = lost_in
+
+    async def __call__(self) -> None:
+        await trio.to_thread.run_sync(self._play)
+
+    def _play(self) -> None:
+        left = list(self._lost_in)
+        while True:
+            with self._connected() as line, line.makefile("rwb") as file:
+                for message in ({"type": "join", "token": TOKEN}, None, {"type": "ready"}):
+                    if message is None:
+                        assert b"hello" in file.readline()
+                    else:
+                        file.write(json.dumps(message).encode() + b"\n")
+                        file.flush()
+                for ask in map(json.loads, file):
+                    if ask["type"] == "bye":
+                        return
+                    if ask["number"] in left:
+                        left.remove(ask["number"])
+                        break
+                    answer = {"type": "answer", "number": ask["number"], "action": ask["observation"]}
+                    file.write(json.dumps(answer).encode() + b"\n")
+                    file.flush()
+
+    def _connected(self) -> socket.socket:
+        while True:
+            with suppress(OSError):
+                return socket.create_connection(("127.0.0.1", self._port))
+            time.sleep(0.01)
+
+
+def test_an_agent_that_comes_back_loses_no_virtual_time(tmp_path: Path, port: int):
+    policy = JoinPolicy(token=TOKEN, reconnect=True)
+    runs = Runs(
+        tmp_path,
+        lambda: TogetherTask(2, 9),
+        lambda: NetworkHost("tcp", port, "127.0.0.1", policy),
+        partial(Sleeper, 0.01),
+        guests=[Returning(port, (0, 4, 5))],
+    )
+    assert runs.first.actions(0) == [*range(9)]
+    assert runs.first.verdicts(0) == ["on time"] * 9
+
+
+def test_matches_of_one_loop_wait_for_each_other(tmp_path: Path):
+    """One sleeps while the agent of the other computes: its times are as if it were alone."""
+    journals = [tmp_path / "sleeper.jsonl", tmp_path / "process.jsonl"]
+
+    async def both() -> None:
+        async with trio.open_nursery() as nursery:
+            for agent, journal in zip((Sleeper(0.03), host("process", "slow")), journals, strict=True):
+                play = partial(play_here, CountTask(5), agent, control=CONTROL, sinks=[Journal(journal)])
+                nursery.start_soon(play)
+
+    found = set()
+    for _ in range(RUNS):
+        trio.run(both, clock=VirtualClock())
+        found.add(tuple(journal.read_bytes() for journal in journals))
+    assert len(found) == 1
+
+
+PLAN = """
+clock = "virtual"
+host = "process"
+seeds = [1, 2]
+time_control = "start=1s act=40ms/1s"
+[[agents]]
+spec = "random"
+[[agents]]
+spec = "{agents}:echo"
+[[agents]]
+spec = "cmd:{command}"
+name = "bot"
+[[tasks]]
+task = "micro1"
+steps = 40
+"""
+
+
+def test_a_tournament_and_the_verification_of_its_journals(tmp_path: Path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.format(agents=AGENTS, command=shlex.join([sys.executable, str(BOT)])))
+    found = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        flagfall_program("tournament", plan, "-o", folder, "--quiet", "--fail-on-disqualified")
+        found.append({file.name: file.read_bytes() for file in (folder / "journals").iterdir()})
+        flagfall_program("verify", folder)
+    assert len(found[0]) == 6
+    assert found[0] == found[1]
+
+
+def flagfall_program(*words: object) -> None:
+    """Run a command to its end, which must be a good one."""
+    command = [sys.executable, "-m", "flagfall", *map(str, words)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_nobody_connects(port: int):

@@ -80,7 +80,7 @@ class SubprocessHost:
         await session.play(channel)
         await session.end(channel)
         channel.close()
-        await supervised.wait_for_exit(CLOSE_SECONDS)
+        await supervised.wait_for_exit(CLOSE_SECONDS, patient=True)
 
     async def warm_up(self) -> None:
         """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.SharingHost`."""
