@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
@@ -100,11 +101,16 @@ SLICE_NS: Final = STALL_NS // 2
 twice that would be a stall, which is credited to every agent, so that the deadlines about to fire move on."""
 
 
+def _no_jump(_until_ns: int, *, own_scopes: bool = True) -> bool:  # noqa: ARG001 - as `VirtualClock.jump`
+    return False
+
+
 class Timekeeper:
     """The deadlines of one event loop.
 
     Attributes:
         ledger: the time that the loop could not run; stays empty on the virtual clock.
+        jump: see `VirtualClock.jump`; the time of the wall does not pass at once.
     """
 
     def __init__(self) -> None:
@@ -113,6 +119,7 @@ class Timekeeper:
         self.ledger: StallLedger = StallLedger()
         self.virtual: bool = isinstance(clock, VirtualClock)
         self._clock = clock
+        self.jump: Callable[..., bool] = clock.jump if isinstance(clock, VirtualClock) else _no_jump
         self._users = 0
         self._keeping = False
         self._watch: StallMonitor | None = None
@@ -131,6 +138,10 @@ class Timekeeper:
     def real_work(self) -> AbstractContextManager[None]:
         """Return a context for work in real time, such as writing a file: no virtual time passes in it."""
         return self._clock.hold() if isinstance(self._clock, VirtualClock) else nullcontext()
+
+    def jumping(self) -> AbstractContextManager[None]:
+        """Return a context in which `jump` may save passes of the loop."""
+        return self._clock.jumping() if isinstance(self._clock, VirtualClock) else nullcontext()
 
     def enter(self) -> None:
         """Start for the first match that uses it, and count it."""
