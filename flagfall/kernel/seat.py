@@ -160,6 +160,7 @@ class HostSeat:
 
     __slots__ = (
         "_channel",
+        "_delay",
         "_late",
         "_referee",
         "absence",
@@ -193,6 +194,7 @@ class HostSeat:
         self.has_own_scopes: bool = True
         self.delay_ns: int = 0
         self._late: LateNotice | None = None
+        self._delay: TurnDelay | None = None
         self.notes: TurnNotes | None = None
         self.agent_scope: trio.CancelScope | None = None
         self._referee = referee
@@ -228,7 +230,7 @@ class HostSeat:
 
     def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper) -> None:
         """Delay the turns as a model of latency draws it from the seed of the match."""
-        self.agent.turn = TurnDelay(self, self._channel, model, seed, keeper).take_turn
+        self._delay = TurnDelay(self, self._channel, model, seed, keeper)
 
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
@@ -269,6 +271,9 @@ class HostSeat:
             clock.take(self.now())
         self.taken_ns = clock.started_ns
         self._late = envelope.late
+        delay = self._delay
+        if delay is not None and not delay.passes_at_once(envelope):
+            await delay.sleep(envelope)
         return envelope
 
     def take_note(self, value: Any) -> None:
@@ -309,7 +314,7 @@ class HostSeat:
             now_ns = self.now()
             if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            if channel.waiting is not None and clock.is_running:  # not one that was posted just now
+            if clock.state is not _WAITING and not channel.closed:  # not one that was posted just now
                 clock.pause(now_ns, channel.waiting.number)
                 return
         clock.reset()
@@ -492,4 +497,5 @@ class HostSeat:
         """
         self._channel.release()
         self.clock.on_error = None
+        self._delay = None
         del self.agent

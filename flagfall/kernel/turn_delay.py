@@ -12,8 +12,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import trio
-
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.timing.control import PHASES
 from flagfall.timing.timekeeper import sleep_until_ns
@@ -50,28 +48,26 @@ class TurnDelay:
         self._put_back: Envelope | None = None
         self._ready_ns = 0
 
-    async def take_turn(self) -> Envelope:
-        """Take the newest turn and wait until it has arrived; see `flagfall.kernel.seat.Seat.turn`."""
+    def passes_at_once(self, envelope: Envelope) -> bool:
+        """Begin the delay of an envelope that was taken just now, and return whether it is over."""
         seat = self._seat
-        if self._channel.under_way is not None:
-            raise trio.BusyResourceError("another task waits for this seat's next turn already")
-        envelope = await seat.take_turn()
         now_ns = seat.now()
         if envelope is not self._put_back:
             delay_ns, stall_ns = next(self._delays[envelope.phase])
-            self._ready_ns = now_ns + delay_ns
-            seat.clock.not_lost_ns -= stall_ns
-        ready_ns = self._ready_ns
-        if ready_ns < now_ns or not self._jump(ready_ns, own_scopes=seat.has_own_scopes):
-            await self._sleep(envelope, ready_ns)
-        seat.delay_ns = max(0, ready_ns - now_ns)
-        return envelope
+            self._ready_ns = ready_ns = now_ns + delay_ns
+            seat.delay_ns = delay_ns
+            if stall_ns:
+                seat.clock.not_lost_ns -= stall_ns
+            return self._jump(ready_ns, seat.has_own_scopes)
+        seat.delay_ns = max(0, self._ready_ns - now_ns)
+        return False
 
-    async def _sleep(self, envelope: Envelope, ready_ns: int) -> None:
+    async def sleep(self, envelope: Envelope) -> None:
+        """Let the delay of the envelope pass; meanwhile it cannot be answered."""
         channel = self._channel
         channel.begin_delivery()
         try:
-            await sleep_until_ns(self._keeper, ready_ns)
+            await sleep_until_ns(self._keeper, self._ready_ns)
         except BaseException:
             channel.put_back()
             self._put_back = envelope

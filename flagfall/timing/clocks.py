@@ -104,7 +104,7 @@ class VirtualClock(trio.abc.Clock):
                 trio.lowlevel.remove_instrument(self._watch)
                 self._watch = None
 
-    def jump(self, until_ns: int, *, own_scopes: bool = True) -> bool:
+    def jump(self, until_ns: int, own_scopes: bool = True) -> bool:
         """Let the time until a moment pass at once, if that is the same as to sleep until then.
 
         It is where no other task can run, nothing falls due until then, and nothing else ran since the loop

@@ -101,10 +101,6 @@ SLICE_NS: Final = STALL_NS // 2
 twice that would be a stall, which is credited to every agent, so that the deadlines about to fire move on."""
 
 
-def _no_jump(_until_ns: int, *, own_scopes: bool = True) -> bool:  # noqa: ARG001 - as `VirtualClock.jump`
-    return False
-
-
 class Timekeeper:
     """The deadlines of one event loop.
 
@@ -119,7 +115,9 @@ class Timekeeper:
         self.ledger: StallLedger = StallLedger()
         self.virtual: bool = isinstance(clock, VirtualClock)
         self._clock = clock
-        self.jump: Callable[..., bool] = clock.jump if isinstance(clock, VirtualClock) else _no_jump
+        self.jump: Callable[[int, bool], bool] = (
+            clock.jump if isinstance(clock, VirtualClock) else lambda _until_ns, _own_scopes: False
+        )
         self._users = 0
         self._keeping = False
         self._watch: StallMonitor | None = None

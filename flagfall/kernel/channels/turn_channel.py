@@ -205,7 +205,7 @@ class TurnChannel(metaclass=NoPublicConstructor):
         """Take the envelope that waits; `None` if there is none, or if the loop must run first."""
         envelope = self.waiting
         if envelope is not None:
-            if self._burst >= BURST_ENVELOPES:
+            if self._burst >= BURST_ENVELOPES or self.under_way is not None:
                 return None
             self._burst += 1
             self.waiting = None
@@ -268,7 +268,7 @@ class TurnChannel(metaclass=NoPublicConstructor):
         Raises:
             trio.BusyResourceError: another task waits here already.
         """
-        if self.is_receiving:
+        if self.is_receiving or self.under_way is not None:
             raise trio.BusyResourceError("another task waits for this seat's next turn already")
         self.is_receiving = True
 
