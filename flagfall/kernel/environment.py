@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import trio
@@ -43,6 +43,9 @@ from flagfall.kernel.script import (
 from flagfall.kernel.spaces import describe_task, spaces_of
 from flagfall.timing import TimeControl, Timekeeper
 
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
+
 
 @attrs.frozen
 class MatchSetup:
@@ -55,6 +58,7 @@ class MatchSetup:
     steps: int | None
     tick_ns: int | None
     sinks: Sequence[Sink]
+    think: Sequence[SeatLatency | None] = ()
 
 
 class Environment:
@@ -112,6 +116,9 @@ class Environment:
             self._referee,
             failed,
         )
+        for seat, model in zip(self._seating.seats, setup.think, strict=False):
+            if model is not None:
+                seat.delay_turns(model, setup.seed, keeper)
         notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
             seat.notes = notes
@@ -341,6 +348,7 @@ class Environment:
             "tick_ns": setup.tick_ns,
             "steps": setup.steps,
             "begun": begun,
+            **({"think": [str(model or "") for model in setup.think]} if any(setup.think) else {}),
             **header,
         }
 

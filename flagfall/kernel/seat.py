@@ -25,6 +25,7 @@ from flagfall.events import ON_TIME, Verdict
 from flagfall.kernel.channels.turn_channel import NoPublicConstructor, open_turn_channel
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import describe_observation, describe_task, spaces_of
+from flagfall.kernel.turn_delay import TurnDelay
 from flagfall.timing import NEVER_NS, ElapsedTimer
 from flagfall.timing.budget import verdict_of
 from flagfall.timing.turn_clock import ClockState, TurnClock
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
     from flagfall.timing.clocks import ClockHold
     from flagfall.timing.control import Phase
+    from flagfall.timing.latency import SeatLatency
 
 MAX_NAMED_TURN: Final = 2**53
 """The largest number of an unasked turn that is recorded as the agent sent it: every JSON parser reads it
@@ -150,6 +152,10 @@ class HostSeat:
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
         now: the clock by which it is judged, in nanoseconds.
         taken_ns: when the clock of the turn that was taken last began.
+        has_own_scopes: cancel scopes of the agent may surround its waiting for a turn; `False` is set by a
+            host that waits for it.
+        delay_ns: the time of that turn that passed before the agent saw it, on the virtual clock (see
+            `flagfall.kernel.turn_delay`); the agent's timer leaves it out.
         notes: takes the notes of the agent; set by the environment.
         agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
         hold: holds the virtual clock, on which the match is played, while an agent outside of the event loop
@@ -158,6 +164,7 @@ class HostSeat:
 
     __slots__ = (
         "_channel",
+        "_delay",
         "_late",
         "_referee",
         "absence",
@@ -165,7 +172,9 @@ class HostSeat:
         "agent_scope",
         "budget",
         "clock",
+        "delay_ns",
         "disqualified",
+        "has_own_scopes",
         "hold",
         "notes",
         "now",
@@ -187,7 +196,10 @@ class HostSeat:
         self.absence: Callable[[], AgentFault | None] | None = None
         self.now: NowNs = keeper.now
         self.taken_ns: int = keeper.now()
+        self.has_own_scopes: bool = True
+        self.delay_ns: int = 0
         self._late: LateNotice | None = None
+        self._delay: TurnDelay | None = None
         self.notes: TurnNotes | None = None
         self.agent_scope: trio.CancelScope | None = None
         self.hold: ClockHold | None = None
@@ -222,6 +234,10 @@ class HostSeat:
         """Return whether it was this seat's agent that held up the event loop last."""
         return self.clock.held_up_loop
 
+    def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper) -> None:
+        """Delay the turns as a model of latency draws it from the seed of the match."""
+        self._delay = TurnDelay(self, self._channel, model, seed, keeper)
+
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
         return None if self.task is None else spaces_of(self.task, self.number)
@@ -247,7 +263,7 @@ class HostSeat:
 
     def time_of_turn(self) -> tuple[int, int, LateNotice | None]:
         """Return the start of the turn that was taken last, its limit, and the notice that came with it."""
-        return self.taken_ns, self.clock.limit_ns, self._late
+        return self.taken_ns + self.delay_ns, self.clock.limit_ns, self._late
 
     async def take_turn(self) -> Envelope:
         """Take the newest turn; see `Seat.turn`."""
@@ -263,6 +279,9 @@ class HostSeat:
             clock.take(self.now())
         self.taken_ns = clock.started_ns
         self._late = envelope.late
+        delay = self._delay
+        if delay is not None and not delay.passes_at_once(envelope):
+            await delay.sleep(envelope)
         return envelope
 
     def take_note(self, value: Any) -> None:
@@ -307,7 +326,7 @@ class HostSeat:
             now_ns = self.now()
             if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            if channel.waiting is not None:
+            if clock.state is not _WAITING and not channel.closed:  # not one that was posted just now
                 clock.pause(now_ns, channel.waiting.number)
                 return
         clock.reset()
@@ -441,7 +460,7 @@ class HostSeat:
     def withdraw(self) -> None:
         """End what is open, without a verdict."""
         channel = self._channel
-        if channel.waiting is not None and channel.taken is None:
+        if channel.waiting is not None and channel.taken is channel.under_way is None:
             self.clock.end_busy()
         else:
             self.clock.expire()
@@ -489,5 +508,5 @@ class HostSeat:
         The agent may keep its end, which leads here; so this end lets go of it.
         """
         self._channel.release()
-        self.clock.on_error = self.hold = None
+        self.clock.on_error = self.hold = self._delay = None
         del self.agent

@@ -157,6 +157,7 @@ class LoopHost:
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         seat.agent.wants = agent.wants
+        seat.has_own_scopes = agent.run is not None
         seat.agent.reply()
         return _delayed(agent, self._think_ns) if self._think_ns else agent
 
