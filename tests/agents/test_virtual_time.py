@@ -20,7 +20,7 @@ import trio
 import flagfall
 from flagfall.agents.hosts.network import NetworkHost
 from flagfall.agents.hosts.process import CommandHost, ProcessHost
-from flagfall.agents.hosts.this_process import ThreadHost
+from flagfall.agents.hosts.this_process import LoopHost, ThreadHost
 from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.registry import load_agent
 from flagfall.agents.wire.admission import JoinPolicy
@@ -28,9 +28,11 @@ from flagfall.agents.wire.client import ServerAddress, connect_and_play
 from flagfall.agents.wire.session import MAX_UNSOLICITED
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
+from flagfall.events import SeatReady
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.timing import MS, VirtualClock
+from flagfall.timing.latency import SeatLatency
 from tests.fakes import CountTask, InTurnTask, Played, Sleeper, TogetherTask, play_here
 
 FOLDER = Path(__file__).parent
@@ -196,6 +198,36 @@ def test_a_duel_of_a_process_and_an_agent_in_the_loop(tmp_path: Path):
     )
     assert runs.first.verdicts(1) == ["on time", "late", "on time", "on time"]
     assert runs.first.verdicts(0) == ["on time"] * 4
+
+
+MODELS = {
+    "late by model": "exponential(30ms)",
+    "over the hard limit": "mixture(0.98 5ms, 0.02 2s)",
+    "a network": "act=20ms network=uniform(1ms, 9ms) loss=0.05/30ms start=100ms",
+}
+
+
+@pytest.mark.parametrize("text", MODELS.values(), ids=MODELS)
+def test_models_of_latency_decide_as_in_the_loop(tmp_path: Path, text: str):
+    """The agents compute in real time, and what that takes makes no difference."""
+    model = SeatLatency.parse(text)
+    found = []
+    for kinds in (("task", "task"), ("process", "process"), ("thread", "task")):
+        hosts = [
+            LoopHost(load_agent(f"{AGENTS}:echo"), "echo") if kind == "task" else host(kind, "echo")
+            for kind in kinds
+        ]
+        folder = tmp_path / kinds[0]
+        folder.mkdir()
+        runs = Runs(
+            folder,
+            lambda: TogetherTask(2, 200),
+            *[lambda made=made: made for made in hosts],
+            think=[model, model],
+        )
+        found.append([event for event in runs.first.events if not isinstance(event, SeatReady)])
+    assert found[0] == found[1] == found[2]
+    assert {turn.verdict for turn in runs.first.turns} > {"on time"}
 
 
 def test_a_rest_in_real_time_takes_no_virtual_time(tmp_path: Path):
