@@ -82,11 +82,16 @@ class VirtualClock(trio.abc.Clock):
 
     Args:
         guard_seconds: real time for which it stands still for one agent at a time. An agent that takes longer
-            to start or to answer is disqualified as `unresponsive`.
+            to start or to answer is disqualified as `unresponsive`. `inf` for no limit.
+
+    Raises:
+        UsageError: the limit is not more than 0.
     """
 
     def __init__(self, guard_seconds: float = GUARD_SECONDS) -> None:
-        self.guard_seconds = guard_seconds
+        if not guard_seconds > 0:
+            raise UsageError(f"guard_seconds={guard_seconds!r}: write a number of seconds, more than 0")
+        self.guard_seconds: float = guard_seconds
         self.deadlines: DeadlineQueue = DeadlineQueue()
         self.real_deadlines: DeadlineQueue = DeadlineQueue()  # by `time.perf_counter_ns`
         self.now_ns: int = 0
@@ -227,7 +232,8 @@ class ClockHold(Deadline):
 
     def renew(self) -> None:
         """Give the work the whole time of the guard from now on."""
-        self.due_ns = time.perf_counter_ns() + round(self._clock.guard_seconds * _NS)
+        seconds = self._clock.guard_seconds
+        self.due_ns = NEVER_NS if seconds == inf else time.perf_counter_ns() + round(seconds * _NS)
         self._clock.real_deadlines.arm(self)
 
     def end(self) -> None:

@@ -12,6 +12,7 @@ import trio
 import trio.lowlevel
 from trio.testing import MockClock
 
+from flagfall.errors import UsageError
 from flagfall.timing import (
     MS,
     S,
@@ -244,3 +245,21 @@ async def test_a_hold_that_is_renewed_has_the_whole_time_of_its_guard():
         return late
 
     assert await trio.to_thread.run_sync(partial(trio.run, main, clock=VirtualClock(guard_seconds=0.9))) == []
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_guard_needs_some_time(seconds: float):
+    with pytest.raises(UsageError, match="guard_seconds"):
+        VirtualClock(guard_seconds=seconds)
+
+
+async def test_a_guard_may_be_without_limit():
+    async def main() -> None:
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, VirtualClock)
+        hold = ClockHold(clock, lambda: pytest.fail("there is no limit"))
+        hold.begin()
+        await real_sleep(0.05)
+        hold.end()
+
+    await trio.to_thread.run_sync(partial(trio.run, main, clock=VirtualClock(guard_seconds=float("inf"))))

@@ -317,7 +317,9 @@ class WireSession:
 
     async def _receive_answer(self, channel: ProtocolChannel, number: int, first: FromAgent | None) -> None:
         """Hand messages to the seat until the agent has answered or skipped the envelope of a number."""
-        most = self._max_unsolicited if self._seat.hold is None else MAX_UNSOLICITED
+        most = self._max_unsolicited
+        if most is None and self._seat.hold is not None:
+            most = MAX_UNSOLICITED
         for received in itertools.count(1):
             message = await channel.receive() if first is None else first
             first = None
