@@ -96,9 +96,10 @@ class MatchRequest:
         for player in self.agents:
             player.check(named, virtual=virtual)
         isolated = any(player.isolation != DEFAULT_ISOLATION for player in self.agents)
-        if isolated and not virtual and not any(player.isolates for player in self.agents):
+        if isolated and not any(player.isolates(virtual=virtual) for player in self.agents):
+            who = "on the virtual clock agents" if virtual else "samples"
             raise UsageError(
-                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: samples"
+                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: {who}"
                 f" run in the event loop; write {named('host')} process"
             )
         specs = [player.spec for player in self.agents]

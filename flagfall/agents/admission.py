@@ -20,6 +20,7 @@ import attrs
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.timing.clocks import real_limit
 
 LOOPBACK: Final = "127.0.0.1"
 """The default address to bind: only clients on this machine can connect."""
@@ -128,7 +129,7 @@ class Handshakes:
         """Hold a place for one connection; the body is cancelled when it has to give way."""
         if len(self._open) >= MAX_HANDSHAKES:
             self._evict()
-        with trio.move_on_after(self._seconds) as scope:
+        with real_limit(self._seconds) as scope:
             self._open[scope] = _origin(peer)
             try:
                 yield

@@ -130,7 +130,7 @@ def track_player(
             original that connects to a port, `program:COMMAND` for one over its standard input and output, or
             any agent that `flagfall.playing.play` takes.
         host: where it runs; by default samples and objects run in the event loop, and on the virtual clock
-            all agents do.
+            all agents that can.
         isolation: isolation of an agent in a process; by default that of agents in processes, and none for
             `program:`.
 

@@ -107,7 +107,7 @@ class PlannedAgent:
 
     Attributes:
         spec: text that names the agent, as on the command line, with absolute paths.
-        host: where it runs; `None`: in a process, or in the event loop under the virtual clock.
+        host: where it runs; `None`: in a process; under the virtual clock in the event loop, if it can.
         think_ns: fixed time of each of its actions in the event loop, in nanoseconds.
     """
 

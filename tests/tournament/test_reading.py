@@ -292,7 +292,7 @@ def test_a_mistake_makes_no_others():
         (f"seeds = [1, 1]\n{SMALL}", "each only once"),
         (f"seeds = [1, 2]\nrepeats = 3\n{SMALL}", "3 repeats and 2 seeds"),
         (f'anchor = "rndm"\n{SMALL}', "unknown agent 'rndm'; nearest: random"),
-        (f'clock = "virtual"\nhost = "process"\n{SMALL}', "runs in real time"),
+        (f'clock = "virtual"\nlimits = "memory=1GB"\n{SMALL}', "write host process"),
         (f'host = "task"\nlimits = "memory=1GB"\n{SMALL}', "apply only to agents in processes"),
         (f'output = {{tables = "csv"}}\n{SMALL}', "expected a list, got 'csv'"),
         (f'output = {{tables = ["cvs"]}}\n{SMALL}', "unknown value 'cvs'; nearest: csv"),

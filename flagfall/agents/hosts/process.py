@@ -73,13 +73,14 @@ class SubprocessHost:
     ) -> None:
         channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, self._agent)
         await session.start(channel)
-        seat.clock.use_arrivals(channel.age_ns)
+        if seat.hold is None:
+            seat.clock.use_arrivals(channel.age_ns)
         if seat.budget.control.clock == "cpu":
             seat.clock.cpu_clock = supervised.cpu_clock()
         await session.play(channel)
         await session.end(channel)
         channel.close()
-        await supervised.wait_for_exit(CLOSE_SECONDS)
+        await supervised.wait_for_exit(CLOSE_SECONDS, patient=True)
 
     async def warm_up(self) -> None:
         """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.SharingHost`."""

@@ -79,19 +79,18 @@ class Player:
         """
         if _is_host(self.agent):
             return
-        if virtual and self.host not in {None, "task"}:
+        if virtual and self.spec is not None and self.spec.form.plays_tracks:
             raise UsageError(
-                f"{named('clock')} virtual needs agents in the event loop, and a {self.host} runs in real"
-                f" time: leave {named('host')} out, or use the wall clock"
+                f"{self.spec.text}: a GVGAI client measures its time itself: leave {named('clock')} out"
             )
-        kind = "task" if virtual else self.host
-        self._entry(kind, named("clock" if virtual else "host"))
+        found = self._entry(virtual=virtual, field=named("host"))
+        kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
             entry.isolates for entry in HOSTS if kind in {None, entry.kind}
         ):
             raise UsageError(
-                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: leave"
-                f" {named('clock' if virtual else 'host')} out"
+                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: write"
+                f" {named('host')} process"
             )
 
     def seated(self, *, virtual: bool = False) -> AgentHost:
@@ -105,23 +104,28 @@ class Player:
         spec, isolation = self.spec, self.isolation
         if spec is not None and spec.scheme == "sample":
             isolation = _prepared(load_agent(spec), isolation)  # mistakes are reported before any start
-        kind = "task" if virtual and self.host is None else self.host
-        entry = self._entry(kind, "clock" if virtual else "host")
+        entry = self._entry(virtual=virtual)
         player = attrs.evolve(self, name=self.label, isolation=isolation)
         return entry.make(self.agent if spec is None else spec, player)
 
-    @property
-    def isolates(self) -> bool:
-        """The agent, which has been checked, runs where an `Isolation` is applied."""
-        return not _is_host(self.agent) and self._entry(self.host, "host").isolates
+    def isolates(self, *, virtual: bool) -> bool:
+        """Return whether the agent, which has been checked, runs where an `Isolation` is applied."""
+        return not _is_host(self.agent) and self._entry(virtual=virtual).isolates
 
-    def _entry(self, kind: HostKind | None, field: str) -> HostEntry:
-        """Return the row that runs the agent; raises `UsageError` if no row does."""
+    def _entry(self, *, virtual: bool, field: str = "host") -> HostEntry:
+        """Return the row that runs the agent; raises `UsageError` if no row does.
+
+        On the virtual clock that is the event loop, unless another host is asked for, or none but another can
+        run it.
+        """
         spec = self.spec
+        kind: HostKind | None = self.host
         form = OBJECT if spec is None else spec.scheme
         rows = [entry for entry in HOSTS if entry.can_run(form)]
         found = {entry.kind: entry for entry in rows}
         default = next((entry for entry in rows if form in entry.default_for), None)
+        if kind is None and virtual and "task" in found:
+            kind = "task"
         if kind == "process" and default is not None and default.kind == "remote":
             kind = "remote"
         if kind is None and self.apart and "process" in found:
@@ -254,7 +258,7 @@ def _for_trio(agent: Any, player: Player) -> Any:
     if getattr(agent, "loop", None) == "asyncio":
         raise UsageError(
             f"{player.label} is written for asyncio (its loop), and the event loop here is trio's: use host"
-            " process or thread, and not the virtual clock"
+            " process or thread"
         )
     return agent
 
@@ -269,5 +273,5 @@ def _no_host(agent: Any, spec: AgentSpec | None, found: Iterable[HostKind], fiel
     if spec.form.is_person:
         return f"{spec.text}: a human plays in the event loop, with host task"
     if not {"task", "thread"}.intersection(kinds):
-        return f"{spec.text}: it is a process of its own and plays in real time: leave {field} out"
+        return f"{spec.text}: it is a program of its own: leave {field} out"
     return f"{spec.text}: this agent runs with host {' or '.join(kinds)}: leave {field} out"

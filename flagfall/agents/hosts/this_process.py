@@ -34,7 +34,7 @@ from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
-from flagfall.timing.clocks import clock_of, counting_steps
+from flagfall.timing.clocks import clock_of, counting_steps, real_limit
 from flagfall.timing.durations import S
 
 hide_frames(__file__)
@@ -157,6 +157,7 @@ class LoopHost:
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         seat.agent.wants = agent.wants
+        seat.has_own_scopes = agent.run is not None
         seat.agent.reply()
         return _delayed(agent, self._think_ns) if self._think_ns else agent
 
@@ -208,12 +209,13 @@ class ThreadHost:
         try:
             _start(thread, theirs)
             await session.start(channel)
-            seat.clock.use_times(times.of)
+            if seat.hold is None:
+                seat.clock.use_times(times.of)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
                 seat.clock.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
             await session.play(channel)
             await session.end(channel)
-            with trio.move_on_after(CLOSE_SECONDS):
+            with real_limit(CLOSE_SECONDS):
                 await gone.wait()
         finally:
             channel.close()

@@ -31,6 +31,7 @@ from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream, open_stamped_
 from flagfall.kernel.outcomes import STDERR_BYTES, end_of
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import NowNs, process_cpu_clock
+from flagfall.timing.clocks import real_limit, real_sleep
 from flagfall.timing.durations import S
 
 EXIT_GRACE_SECONDS: Final = 0.1
@@ -239,8 +240,8 @@ async def supervise(
                     await play(stack)
                 except (AgentFault, HostFault) as caught:
                     fault = caught
-                    if isinstance(caught, AgentFault) and caught.reason != "garbage":
-                        await supervised.wait_for_exit(EXIT_GRACE_SECONDS)
+                    if isinstance(caught, AgentFault):
+                        await supervised.wait_after(caught, seat)
                 nursery.cancel_scope.cancel()
     finally:
         await supervised.end()
@@ -342,6 +343,7 @@ class SupervisedProcess:
     _sandbox: Sandboxed | None = None
     _use: forking.ForkServerUse | None = None
     prints: Prints = attrs.field(factory=lambda: Prints(STDERR_BYTES), init=False)
+    _own_code: int | None = attrs.field(default=None, init=False)
 
     def take_pipe(self) -> PipeStream:
         """Return its standard input and output as one stream; the streams of `process` are closed."""
@@ -354,8 +356,12 @@ class SupervisedProcess:
         return PipeStream(reading, writing)
 
     def keep_prints(self, seat: HostSeat) -> None:
-        """Keep what it writes to its standard error as the prints of the agent of a seat."""
-        self.prints = Prints(STDERR_BYTES, seat.number, lambda: seat.turn_number)
+        """Keep what it writes to its standard error as the prints of the agent of a seat.
+
+        When that is read depends on real time, so on the virtual clock all of it belongs to one turn.
+        """
+        turn = (lambda: 0) if seat.hold is not None else (lambda: seat.turn_number)
+        self.prints = Prints(STDERR_BYTES, seat.number, turn)
 
     async def read_stderr(self) -> None:
         """Read its standard error as it comes, so that it never waits for room in the pipe for long."""
@@ -365,7 +371,7 @@ class SupervisedProcess:
             self.prints.add(chunk)
             read += len(chunk)
             if read > FREE_STDERR_BYTES:
-                await trio.sleep(STDERR_PAUSE_SECONDS)
+                await real_sleep(STDERR_PAUSE_SECONDS)
 
     async def follow(self) -> None:
         """Kill the agent if its supervisor ends before it: its limits would not be enforced any more."""
@@ -386,15 +392,28 @@ class SupervisedProcess:
             return usage_clock(group)
         return _family_clock(self.process.pid)
 
-    async def wait_for_exit(self, seconds: float) -> bool:
-        """Wait for its end; return true if it has ended."""
-        with trio.move_on_after(seconds):
+    async def wait_for_exit(self, seconds: float, *, patient: bool = False) -> bool:
+        """Wait for its end; return true if it has ended. See `flagfall.timing.clocks.real_limit`."""
+        with real_limit(seconds, patient=patient):
             await self.process.wait()
         return self.process.returncode is not None
+
+    async def wait_after(self, fault: AgentFault, seat: HostSeat) -> None:
+        """Wait for a program that broke down to end by itself, so that its exit code is its own.
+
+        One that sends garbage is ended at once; but on the virtual clock what it still prints must not depend
+        on the moment.
+        """
+        if seat.hold is not None:
+            seat.hold.renew()  # a fault is known by now
+        elif fault.reason == "garbage":
+            return
+        await self.wait_for_exit(EXIT_GRACE_SECONDS, patient=True)
 
     async def end(self) -> None:
         """End it with all that it started, and remove what it left; cannot be cancelled."""
         process = self.process
+        self._own_code = process.returncode
         with trio.CancelScope(shield=True):
             try:
                 if process.returncode is None:
@@ -454,8 +473,11 @@ class SupervisedProcess:
         return end_of(self.prints.parts())
 
     def with_stderr_tail(self, fault: AgentFault) -> AgentFault:
-        """Return a fault with the exit code and the end of the standard error of the process."""
-        code = self.process.returncode
+        """Return a fault with the end of the standard error of the process, and its exit code.
+
+        That of a process that was ended says nothing, and is left out.
+        """
+        code = self._own_code
         ended = "" if code is None else f" (exit code {code})"
         lines = [fault.detail + ended, self.stderr_tail, self.hint(fault.detail)]
         return AgentFault(fault.reason, "\n".join(filter(None, lines)))

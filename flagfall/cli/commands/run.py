@@ -92,7 +92,7 @@ def run(
         no_timeout: Disable all time limits, whatever `--time-control` says; for debuggers.
         clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte.
         host: Where agents run. By default samples run in the event loop and your own agents in processes;
-            under the virtual clock all run in the event loop.
+            under the virtual clock all that can run in the event loop.
         isolation: Isolation of agents in processes: `process` (limits, few environment variables, private
             temporary files), `sandbox` (also no network, and a read-only view of few files; needs
             bubblewrap), or `none`.

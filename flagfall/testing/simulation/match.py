@@ -7,8 +7,8 @@ so that nothing depends on anything but the request, the seed and the schedule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -35,6 +35,7 @@ from flagfall.testing.simulation.hosts import SimulatedNetworkHost, SimulatedPro
 from flagfall.testing.simulation.injection import Injection
 from flagfall.testing.simulation.storage import SimulatedDisk
 from flagfall.timing import NEVER_NS, Timekeeper, VirtualClock, timekeeper_of_loop
+from flagfall.timing.clocks import ClockHold
 
 _JOURNAL: Final = Path("match.jsonl")
 
@@ -90,6 +91,13 @@ class SimulatedClock(VirtualClock):
     def __init__(self) -> None:
         super().__init__()
         self.playing: trio.CancelScope = trio.CancelScope()
+
+    def hold_for_agent(self, on_guard: Callable[[], None]) -> ClockHold | None:
+        """Return nothing: an agent takes the virtual time that it needs."""
+
+    def real_limit(self, seconds: float, *, patient: bool) -> AbstractContextManager[trio.CancelScope, bool]:  # noqa: ARG002
+        """Return a cancel scope with a deadline in virtual time."""
+        return trio.move_on_after(seconds)
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Jump to what is due next; if there is nothing, end the simulation."""
