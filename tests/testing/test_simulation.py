@@ -5,6 +5,7 @@ import pytest
 import trio
 
 from flagfall.agents.hosts.registry import Player
+from flagfall.agents.process.isolation import Isolation
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchEnded, ReplyDropped, StallSeen, TurnPlayed
 from flagfall.kernel.hosting import LocalHostKind
@@ -285,3 +286,14 @@ def test_what_cannot_be_simulated_is_refused_in_one_line():
         simulate(request(agent="tcp://127.0.0.1:7777"))
     with pytest.raises(UsageError, match="no thread is simulated"):
         simulate(request("thread"))
+    sandboxed = Player("random", isolation=Isolation("sandbox"))
+    with pytest.raises(UsageError, match="without isolation"):
+        simulate(MatchRequest(tasks="micro1", agents=(sandboxed,)))
+    with pytest.raises(UsageError, match="written for asyncio"):
+        simulate(request(agent=ForAsyncio))
+    with pytest.raises(UsageError, match="micro999"):
+        simulate(MatchRequest(tasks="micro999", agents=(Player("random"),)))
+
+
+class ForAsyncio(Thinker):
+    loop = "asyncio"

@@ -20,6 +20,7 @@ from trio.lowlevel import current_statistics
 
 from flagfall.agents.hosts.registry import Player
 from flagfall.agents.hosts.this_process import LoopHost
+from flagfall.agents.process.isolation import DEFAULT_ISOLATION
 from flagfall.agents.registry import load_agent
 from flagfall.errors import UsageError
 from flagfall.events import Event, MatchEnded
@@ -183,6 +184,8 @@ def _prepared(
 
 def _joined(matches: Sequence[_Match], left: Mapping[str, int], clock: SimulatedClock) -> SimulatedRun:
     runs = [match.run() for match in matches]
+    if isinstance(runs[0].error, UsageError) and not runs[0].events:
+        raise runs[0].error
     return attrs.evolve(runs[0], others=tuple(runs[1:]), left=left, ended_ns=clock.now_ns)
 
 
@@ -203,6 +206,8 @@ def _host_of(player: Player) -> Host:
         raise UsageError(
             f"{player.label}: no thread is simulated: write host task or process, or leave it out"
         )
+    if player.isolation != DEFAULT_ISOLATION:
+        raise UsageError(f"{player.label}: it is simulated in this program, without isolation: ask for none")
     return player.host or "remote"
 
 
@@ -262,17 +267,18 @@ class _Match:
             "task raises": partial(setattr, self, "_task_fault"),
         }
         injection.begin()
-        request = attrs.evolve(
-            self._request,
-            tasks=_FaultyTasks(self._request, self),
-            scheduler=None,
-            agents=tuple(
-                Player(self._host(player, seat, programs)) for seat, player in enumerate(self._request.agents)
-            ),
-            journal=self._journal(disk),
-            sinks=(*self._request.sinks, self._take),
-        )
         try:
+            request = attrs.evolve(
+                self._request,
+                tasks=_FaultyTasks(self._request, self),
+                scheduler=None,
+                agents=tuple(
+                    Player(self._host(player, seat, programs))
+                    for seat, player in enumerate(self._request.agents)
+                ),
+                journal=self._journal(disk),
+                sinks=(*self._request.sinks, self._take),
+            )
             injection.reach("start")
             self._result = await play_request(request, stop)
         except Exception as error:  # noqa: BLE001 - it is what the run shows
@@ -289,6 +295,8 @@ class _Match:
     def _host(self, player: Player, seat: int, programs: trio.Nursery) -> AgentHost:
         spec = player.spec
         agent = player.agent if spec is None else load_agent(spec)
+        if getattr(agent, "loop", None) == "asyncio":
+            raise UsageError(f"{player.label} is written for asyncio (its loop): it cannot be simulated")
         if self._injection.pending:
             agent = FaultyAgent(agent, seat, self._injection)
         if self._hosts[seat] == "task":
