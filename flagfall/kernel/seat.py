@@ -152,8 +152,6 @@ class HostSeat:
         taken_ns: when the clock of the turn that was taken last began.
         has_own_scopes: cancel scopes of the agent may surround its waiting for a turn; `False` is set by a
             host that waits for it.
-        delay_ns: the time of that turn that passed before the agent saw it, on the virtual clock (see
-            `flagfall.kernel.turn_delay`); the agent's timer leaves it out.
         notes: takes the notes of the agent; set by the environment.
         agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
     """
@@ -168,7 +166,6 @@ class HostSeat:
         "agent_scope",
         "budget",
         "clock",
-        "delay_ns",
         "disqualified",
         "has_own_scopes",
         "notes",
@@ -192,7 +189,6 @@ class HostSeat:
         self.now: NowNs = keeper.now
         self.taken_ns: int = keeper.now()
         self.has_own_scopes: bool = True
-        self.delay_ns: int = 0
         self._late: LateNotice | None = None
         self._delay: TurnDelay | None = None
         self.notes: TurnNotes | None = None
@@ -224,13 +220,18 @@ class HostSeat:
         return self._referee.turns
 
     @property
+    def delay_ns(self) -> int:
+        """Return the time of the turn that passed before the agent saw it; its timer leaves that out."""
+        return 0 if self._delay is None else self._delay.delay_ns
+
+    @property
     def held_up_loop(self) -> bool:
         """Return whether it was this seat's agent that held up the event loop last."""
         return self.clock.held_up_loop
 
     def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper) -> None:
         """Delay the turns as a model of latency draws it from the seed of the match."""
-        self._delay = TurnDelay(self, self._channel, model, seed, keeper)
+        self._delay = TurnDelay(self.number, self.clock, self._channel, model, seed, keeper)
 
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
@@ -272,7 +273,7 @@ class HostSeat:
         self.taken_ns = clock.started_ns
         self._late = envelope.late
         delay = self._delay
-        if delay is not None and not delay.passes_at_once(envelope):
+        if delay is not None and not delay.passes_at_once(envelope, self.has_own_scopes):
             await delay.sleep(envelope)
         return envelope
 
