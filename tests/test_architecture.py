@@ -68,7 +68,6 @@ PURE = (
 `IMPURE`."""
 IMPURE = {
     *(f"kernel/{name}.py" for name in ("environment", "match", "scheduling", "seat", "tracebacks")),
-    "kernel/turn_delay.py",
     "kernel/channels/pipes.py",
     "kernel/channels/turn_channel.py",
     "kernel/referee/async_referee.py",

@@ -154,8 +154,6 @@ class HostSeat:
         taken_ns: when the clock of the turn that was taken last began.
         has_own_scopes: cancel scopes of the agent may surround its waiting for a turn; `False` is set by a
             host that waits for it.
-        delay_ns: the time of that turn that passed before the agent saw it, on the virtual clock (see
-            `flagfall.kernel.turn_delay`); the agent's timer leaves it out.
         notes: takes the notes of the agent; set by the environment.
         agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
         hold: holds the virtual clock, on which the match is played, while an agent outside of the event loop
@@ -172,7 +170,6 @@ class HostSeat:
         "agent_scope",
         "budget",
         "clock",
-        "delay_ns",
         "disqualified",
         "has_own_scopes",
         "hold",
@@ -197,7 +194,6 @@ class HostSeat:
         self.now: NowNs = keeper.now
         self.taken_ns: int = keeper.now()
         self.has_own_scopes: bool = True
-        self.delay_ns: int = 0
         self._late: LateNotice | None = None
         self._delay: TurnDelay | None = None
         self.notes: TurnNotes | None = None
@@ -230,13 +226,18 @@ class HostSeat:
         return self._referee.turns
 
     @property
+    def delay_ns(self) -> int:
+        """Return the time of the turn that passed before the agent saw it; its timer leaves that out."""
+        return 0 if self._delay is None else self._delay.delay_ns
+
+    @property
     def held_up_loop(self) -> bool:
         """Return whether it was this seat's agent that held up the event loop last."""
         return self.clock.held_up_loop
 
     def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper) -> None:
         """Delay the turns as a model of latency draws it from the seed of the match."""
-        self._delay = TurnDelay(self, self._channel, model, seed, keeper)
+        self._delay = TurnDelay(self.number, self.clock, self._channel, model, seed, keeper)
 
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
@@ -280,8 +281,8 @@ class HostSeat:
         self.taken_ns = clock.started_ns
         self._late = envelope.late
         delay = self._delay
-        if delay is not None and not delay.passes_at_once(envelope):
-            await delay.sleep(envelope)
+        if delay is not None and not delay.passes_at_once(envelope, self.has_own_scopes):
+            await (delay.sleep(envelope) if self.hold is None else self.hold.release(delay.sleep(envelope)))
         return envelope
 
     def take_note(self, value: Any) -> None:
@@ -300,9 +301,9 @@ class HostSeat:
         channel.start_receiving()  # raises where another task waits: the clock is that task's
         try:
             self._pause_clock()
-            if self.hold is not None:
-                self.hold.end()
-            return await channel.receive_next()
+            return await (
+                channel.receive_next() if self.hold is None else self.hold.release(channel.receive_next())
+            )
         except trio.Cancelled:
             # The turn waits and the agent does something else: its clock goes on.
             if channel.waiting is not None and not clock.is_running:
@@ -310,8 +311,6 @@ class HostSeat:
             raise
         finally:
             channel.is_receiving = False
-            if self.hold is not None:
-                self.hold.begin()
 
     def _pause_clock(self) -> None:
         """Stop the clock while the agent waits for a turn.

@@ -20,63 +20,72 @@ if TYPE_CHECKING:
     import numpy as np
 
     from flagfall.kernel.channels.turn_channel import Envelope, TurnChannel
-    from flagfall.kernel.seat import HostSeat
     from flagfall.timing import Timekeeper
     from flagfall.timing.control import Phase
     from flagfall.timing.latency import SeatLatency
+    from flagfall.timing.turn_clock import TurnClock
 
 
 class TurnDelay:
     """Delays the turns of a seat, from now on.
 
     Args:
+        number: the seat's number.
+        clock: the clock of its turns.
         seed: the root seed of the match. Each part of the model draws from a stream of its own.
+
+    Attributes:
+        delay_ns: the time of the turn that was taken last that passed, or passes, before the agent sees it.
     """
 
-    __slots__ = ("_channel", "_delays", "_jump", "_keeper", "_put_back", "_ready_ns", "_seat")
+    __slots__ = ("_channel", "_clock", "_delays", "_jump", "_keeper", "_put_back", "_ready_ns", "delay_ns")
 
     def __init__(
-        self, seat: HostSeat, channel: TurnChannel, model: SeatLatency, seed: int, keeper: Timekeeper
+        self,
+        number: int,
+        clock: TurnClock,
+        channel: TurnChannel,
+        model: SeatLatency,
+        seed: int,
+        keeper: Timekeeper,
     ) -> None:
-        self._seat = seat
+        self.delay_ns: int = 0
+        self._clock = clock
         self._channel = channel
         self._keeper = keeper
         self._jump = keeper.jump
         self._delays = {
-            phase: model.delays(phase, partial(_generator, seed, seat.number, phase)) for phase in PHASES
+            phase: model.delays(phase, partial(_generator, seed, number, phase)) for phase in PHASES
         }
         self._put_back: Envelope | None = None
         self._ready_ns = 0
 
-    def passes_at_once(self, envelope: Envelope) -> bool:
-        """Begin the delay of an envelope that was taken just now, and return whether it is over."""
-        seat = self._seat
-        now_ns = seat.now()
-        if envelope is not self._put_back:
-            delay_ns, stall_ns = next(self._delays[envelope.phase])
-            self._ready_ns = ready_ns = now_ns + delay_ns
-            seat.delay_ns = delay_ns
-            if stall_ns:
-                seat.clock.not_lost_ns -= stall_ns
-            return self._jump(ready_ns, seat.has_own_scopes)
-        seat.delay_ns = max(0, self._ready_ns - now_ns)
-        return False
+    def passes_at_once(self, envelope: Envelope, own_scopes: bool) -> bool:
+        """Begin the delay of an envelope that was taken just now, and return whether it is over.
+
+        Args:
+            own_scopes: see `flagfall.timing.clocks.VirtualClock.jump`.
+        """
+        now_ns = self._keeper.now()
+        if envelope is self._put_back:
+            self.delay_ns = max(0, self._ready_ns - now_ns)
+            return False
+        self.delay_ns, stall_ns = next(self._delays[envelope.phase])
+        self._ready_ns = ready_ns = now_ns + self.delay_ns
+        if stall_ns:
+            self._clock.not_lost_ns -= stall_ns
+        return self._jump(ready_ns, own_scopes)
 
     async def sleep(self, envelope: Envelope) -> None:
         """Let the delay of the envelope pass; meanwhile it cannot be answered."""
-        channel, hold = self._channel, self._seat.hold
+        channel = self._channel
         channel.begin_delivery()
-        if hold is not None:
-            hold.end()
         try:
             await sleep_until_ns(self._keeper, self._ready_ns)
         except BaseException:
             channel.put_back()
             self._put_back = envelope
             raise
-        finally:
-            if hold is not None:
-                hold.begin()
         channel.deliver()
 
 

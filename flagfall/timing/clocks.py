@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from math import inf
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import trio
 from trio.lowlevel import current_clock
@@ -28,6 +28,8 @@ from flagfall.timing.durations import NEVER_NS
 
 NowNs: TypeAlias = Callable[[], int]
 """Returns the time in nanoseconds since some fixed moment."""
+
+T = TypeVar("T")
 
 _NS = 1_000_000_000
 
@@ -255,6 +257,14 @@ class ClockHold(Deadline):
             self._holds = False
             self._clock._held -= 1  # noqa: SLF001
         self.due_ns = NEVER_NS
+
+    async def release(self, wait: Coroutine[Any, Any, T]) -> T:
+        """Wait for something that takes virtual time, and let the clock go on meanwhile."""
+        self.end()
+        try:
+            return await wait
+        finally:
+            self.begin()
 
     def fire(self, now_ns: int) -> None:  # noqa: ARG002 - in real time, which nobody else counts
         """Report that the work takes too long."""

@@ -501,7 +501,7 @@ def test_agents_in_files_stay_in_the_loop_unless_a_host_is_named(tmp_path: Path)
     ("agent", "options", "said"),
     [
         (f"{AGENTS}:echo", {"isolation": "sandbox"}, "on the virtual clock agents run in the event loop"),
-        ("gvgai:java Agent", {}, "a GVGAI client measures its time itself: leave clock out"),
+        ("gvgai:java Agent", {}, "plays in real time: leave clock out"),
         (f"{AGENTS}:echo", {"host": "process", "time_control": "act=1s clock=cpu"}, "clock=cpu counts real"),
     ],
 )

@@ -20,6 +20,7 @@ from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
 from flagfall.gvgai.sample_players import with_state_observation
 from flagfall.gvgai.track_statistics import TrackSink
 from flagfall.recording.journal.reader import read_journal
+from flagfall.recording.latency import read_models
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
@@ -43,11 +44,11 @@ def on_the_virtual_clock(
     game: str,
     agent: Any,
     rules: TrackRules = SHORT,
-    think_ns: int = 10 * MS,
+    think: str = "10ms",
     text: str | None = None,
     **more: Any,
 ) -> PlayedTrack:
-    times, rules = TrackTimes.of(rules, text, think_ns=think_ns)
+    times, rules = TrackTimes.of(rules, text, think=read_models([think], 1)[0])
     return trio.run(partial(play_track, TrackSetup(game, rules), agent, times, **more), clock=VirtualClock())
 
 
@@ -67,7 +68,7 @@ def test_ten_minutes_of_training_on_our_own_games(game, tmp_path):
     for agent in ("random", "q-learning"):
         path = tmp_path / f"{agent}.jsonl"
         # Acts of 900 ms make ten minutes of 667 turns.
-        track = on_the_virtual_clock(game, agent, think_ns=900 * MS, text="act=1s", journal=path, seed=3)
+        track = on_the_virtual_clock(game, agent, think="900ms", text="act=1s", journal=path, seed=3)
         assert track.result.reason == "finished"
         training = track.statistics.of("training")
         assert [one.level for one in training[:3]] == [0, 1, 2]
@@ -279,7 +280,7 @@ def test_late_by_five_milliseconds_is_nil_in_exactly_those_turns_and_is_told(tmp
     agent = Late()
     events: list[Any] = []
     track = on_the_virtual_clock(
-        write_game(tmp_path), agent, attrs.evolve(SHORT, games=3), think_ns=0, sinks=[events.append]
+        write_game(tmp_path), agent, attrs.evolve(SHORT, games=3), think="none", sinks=[events.append]
     )
     turns = [event for event in events if isinstance(event, TurnPlayed)]
     late = [turn.turn for turn in turns if turn.verdict == "late"]
@@ -304,7 +305,7 @@ class Slow:
 
 def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
     rules = attrs.evolve(SHORT, games=3)
-    times, rules = TrackTimes.of(rules, think_ns=10 * MS)
+    times, rules = TrackTimes.of(rules, think=read_models(["10ms"], 1)[0])
     game = write_game(tmp_path)
     slow = f"{__file__}:Slow"
     plan = contest_plan([game, "cinders"], ["random", slow, "q-learning"], times, rules, clock="virtual")
@@ -370,7 +371,7 @@ class Thoughtful:
 
 def program(path: Path, agent: Any, **changes: Any) -> PlayedTrack:
     rules = attrs.evolve(RULES["gvgai-2017"], **{"games": 3, "rounds": 1, **changes})
-    return on_the_virtual_clock(write_game(path), agent, rules, think_ns=0, journal=path / "track.jsonl")
+    return on_the_virtual_clock(write_game(path), agent, rules, think="none", journal=path / "track.jsonl")
 
 
 def test_program_of_2017_waits_for_a_tick_up_to_its_limit_and_then_aborts_the_level(tmp_path):
@@ -442,7 +443,7 @@ def test_time_control_says_how_long_training_is():
 
 def test_time_that_never_passes_is_refused(tmp_path):
     with pytest.raises(UsageError, match="only thinking takes time"):
-        on_the_virtual_clock(write_game(tmp_path), "random", think_ns=0)
+        on_the_virtual_clock(write_game(tmp_path), "random", think="none")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
@@ -23,6 +23,9 @@ from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
+
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
 
 OBJECT: Final = "object"
 """Form of agents that are given as Python objects; the form of a text is its scheme."""
@@ -43,8 +46,8 @@ class Player:
         name: for tables and records; `None` for a short form of the text, or the name of the object.
         join_policy: the agents that may connect over a network; `None` for any client on this machine.
         learner_command: the program to start as the learner of round 1; `None` to wait for one.
-        think_ns: fixed time in nanoseconds that each action takes in the event loop: on the virtual clock
-            nothing else takes time.
+        think: the time that its turns take on the virtual clock, on which computing takes none; `None` for no
+            time but that of its own waiting.
         apart: without `host`, run it in a process of its own wherever it can.
     """
 
@@ -54,7 +57,7 @@ class Player:
     isolation: Isolation = DEFAULT_ISOLATION
     join_policy: JoinPolicy | None = None
     learner_command: str | None = None
-    think_ns: int = 0
+    think: SeatLatency | None = None
     apart: bool = False
 
     @cached_property
@@ -77,21 +80,26 @@ class Player:
         Raises:
             UsageError: it cannot.
         """
+        if self.think is not None and not virtual:
+            raise UsageError(
+                f"{named('think')}: a model of latency needs the virtual clock ({named('clock')} virtual), on"
+                " which nothing else takes time"
+            )
         if _is_host(self.agent):
             return
         if virtual and self.spec is not None and self.spec.form.plays_tracks:
             raise UsageError(
-                f"{self.spec.text}: a GVGAI client measures its time itself: leave {named('clock')} out"
+                f"{self.spec.text}: it is a program of its own and plays in real time: leave"
+                f" {named('clock')} out"
             )
         found = self._entry(virtual=virtual, field=named("host"))
         kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
             entry.isolates for entry in HOSTS if kind in {None, entry.kind}
         ):
-            raise UsageError(
-                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: write"
-                f" {named('host')} process"
-            )
+            fix = f"write {named('host')} process" if virtual else f"leave {named('host')} out"
+            what = f"the settings of isolation ({named('isolation')})"
+            raise UsageError(f"{what} apply only to agents in processes: {fix}")
 
     def seated(self, *, virtual: bool = False) -> AgentHost:
         """Return a host for the agent.
@@ -172,7 +180,7 @@ def _refuse_elsewhere(spec: AgentSpec, _player: Player) -> AgentHost:
 HOSTS: Final[list[HostEntry]] = [
     HostEntry(
         "task",
-        lambda agent, player: LoopHost(_for_trio(_loaded(agent), player), player.label, player.think_ns),
+        lambda agent, player: LoopHost(_for_trio(_loaded(agent), player), player.label),
         default_for={"object", "sample"},
         on_request={"python"},
     ),

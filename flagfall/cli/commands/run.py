@@ -14,6 +14,8 @@ from flagfall.errors import UNAVAILABLE, UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import trio
 
     from flagfall.agents.process.isolation import Isolation
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from flagfall.cli.runs.plan import RunPlan
     from flagfall.cli.runs.session import RunSession
     from flagfall.testing.faults import Fault, FaultSchedule
+    from flagfall.timing.latency import SeatLatency
 
 
 def run(
@@ -42,6 +45,7 @@ def run(
     show: Texts = None,
     tick: str | None = None,
     fault: Texts = None,
+    think: Texts = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Flag = False,
     results: Path | None = None,
@@ -105,6 +109,9 @@ def run(
         fault: Simulate the match, on the virtual clock in one process, and let this go wrong: such as
             `"seat 0: crash @turn 200"`, `"disconnect 3s @turn 5"` or `"disk full @1.5s"` (docs/faults.md).
             Agents are at the other end of a simulated network; with `--host process` or `task` as there.
+        think: Time that turns take on the virtual clock, such as `20ms`, `"lognormal(20ms, 0.8)"` or
+            `"act=20ms start=1s network=2ms"` (docs/time.md): one model for all agents, or one for each
+            `--agent` in their order, `none` for one that takes no time.
         journal: Record the match in this file; a name that ends in `.zst` compresses it. In a series each
             match has a numbered file: `run-0.jsonl`, `run-1.jsonl`, ...
         whole_observations: Keep observations of any length in journals; by default long ones, such as
@@ -146,15 +153,17 @@ def run(
     kept = Isolation.from_options(isolation, limits, pass_env, show)
     faults = _schedule(fault)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
+    names = _agents(agent or [], learner_port, learner_address, learner_cmd)
+    models = _models(think or [], len(names))
     request = MatchRequest(
         tasks=tasks,
         agents=tuple(
-            Player(text, host, None, kept, join_policy, learner_cmd)
-            for text in _agents(agent or [], learner_port, learner_address, learner_cmd)
+            Player(text, host, None, kept, join_policy, learner_cmd, model)
+            for text, model in zip(names, models, strict=True)
         ),
         scheduler=order,
         time_control=UNTIMED if no_timeout else time_control,
-        clock=clock,
+        clock=clock if faults is None else "virtual",
         seed=seed,
         steps=steps,
         tick_ns=None if tick is None else check_tick(tick),
@@ -258,6 +267,15 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
         raise UsageError("--learner-cmd, --learner-port and --learner-address need exactly one --agent zmq")
     text = f"zmq://{address or '127.0.0.1'}:{5556 if port is None else port}"
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
+
+
+def _models(texts: list[str], agents: int) -> Sequence[SeatLatency | None]:
+    """Return the model of latency of each agent."""
+    if not texts:
+        return [None] * agents
+    from flagfall.recording.latency import read_models
+
+    return read_models(texts, agents, "--think")
 
 
 def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:

@@ -185,8 +185,10 @@ def make_plan(
     matches = []
     for number, (seed, seating) in enumerate((seed, seating) for seed in seeds for seating in seatings):
         file, statistics = files[number]
-        asked = tuple(distinct[players[place].agent] for place in seating)
-        together = tuple(hosts[player.agent] for player in asked)
+        asked = tuple(
+            attrs.evolve(distinct[players[place].agent], think=players[place].think) for place in seating
+        )
+        together = tuple(attrs.evolve(hosts[player.agent], think=player.think) for player in asked)
         match = attrs.evolve(request, agents=together, seed=seed, journal=file)
         matches.append(PlannedMatch(number, match, statistics, asked))
     of_agents = tuple(host.agent for host in hosts.values())

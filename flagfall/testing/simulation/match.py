@@ -273,7 +273,7 @@ class _Match:
                 tasks=_FaultyTasks(self._request, self),
                 scheduler=None,
                 agents=tuple(
-                    Player(self._host(player, seat, programs))
+                    Player(self._host(player, seat, programs), think=player.think)
                     for seat, player in enumerate(self._request.agents)
                 ),
                 journal=self._journal(disk),

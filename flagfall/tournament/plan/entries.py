@@ -18,6 +18,7 @@ from flagfall.errors import UsageError, suggest
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import MAX_SEED
 from flagfall.playing import DEFAULT_TIME_CONTROL
+from flagfall.recording.latency import read_models
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of, tasks_of
 from flagfall.tasks.catalog import in_folder
 from flagfall.tasks.configs import load_config
@@ -69,6 +70,7 @@ class AgentTable:
     limits: str | None = None
     pass_env: Texts | None = None
     show: Texts | None = None
+    think: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -199,9 +201,11 @@ def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> P
     passed = table.pass_env or defaults.pass_env
     show = table.show or (defaults.show if kind == "sandbox" else None)
     kept = Isolation.from_options(kind, limits, passed, show, folder)
-    player = Player(_checked(AgentSpec.parse(table.spec), folder), host, name, kept, apart=True)
+    model = None if table.think is None else read_models([table.think], 1, folder=folder)[0]
+    spec = _checked(AgentSpec.parse(table.spec), folder)
+    player = Player(spec, host, name, kept, think=model, apart=True)
     player.check(_named, virtual=defaults.clock == "virtual")
-    return PlannedAgent(name=name, spec=player.agent, host=host, isolation=kept)
+    return PlannedAgent(name=name, spec=spec, host=host, isolation=kept, think=model)
 
 
 def _named(field: str) -> str:
