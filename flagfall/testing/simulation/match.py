@@ -79,7 +79,7 @@ class SimulatedRun:
 
 
 class Standstill(Exception):
-    """Every task of a simulation waits, and nothing is due: without a limit it would wait for good."""
+    """Every task of a simulation waits, and nothing is due: it would wait for good."""
 
 
 class SimulatedClock(VirtualClock):
@@ -133,7 +133,8 @@ def simulate(
             are. Its journal, if it has one, is kept in memory (`SimulatedRun.journal`).
         faults: the schedule, or its text.
         seed: the seed of the match, instead of that of the request.
-        beside: play as many more matches of the request in the same loop at the same time, without faults.
+        beside: play as many more matches of the request in the same loop at the same time, without faults
+            and sinks.
 
     Raises:
         UsageError: the request is invalid, or a fault cannot strike this match; nothing was played.
@@ -176,9 +177,10 @@ def _prepared(
     schedule = FaultSchedule.parse(faults) if isinstance(faults, str) else faults
     wanted = attrs.evolve(request, clock="virtual", seed=request.seed if seed is None else seed)
     hosts = check_match(wanted, schedule)
+    alone = attrs.evolve(wanted, sinks=())
     return [
         _Match(wanted, schedule, hosts),
-        *(_Match(wanted, FaultSchedule(), hosts) for _ in range(beside)),
+        *(_Match(alone, FaultSchedule(), hosts) for _ in range(beside)),
     ]
 
 
@@ -320,7 +322,8 @@ class _Match:
     def stand_still(self) -> None:
         """Note that it would wait for good, if it was not over."""
         if self._result is None and self.error is None:
-            self.error = Standstill("all wait for an agent that has no limit")
+            what = "for an agent without a limit, or for something that is not simulated"
+            self.error = Standstill(f"the match waits for good: {what}")
 
     def open_connections(self) -> int:
         """Return how many connections the host of an agent has not closed."""
