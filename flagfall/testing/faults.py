@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import attrs
 
 from flagfall.errors import UsageError, suggest
-from flagfall.timing.durations import MS, S, format_duration, parse_duration
+from flagfall.timing.durations import HOUR, MS, S, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -26,6 +26,12 @@ MAX_FAULTS: Final = 1_000
 
 MAX_SEAT: Final = 1_000
 MAX_TURN: Final = 2**53
+
+MAX_COUNT: Final = 10_000_000
+"""Largest amount that is a count: so many bytes are in memory at once."""
+
+MAX_DURATION_NS: Final = 1_000 * HOUR
+"""Longest duration, and latest time: far from `NEVER_NS`, however many of them add up."""
 
 Unit: TypeAlias = Literal["start", "turn", "end", "time", "match"]
 
@@ -299,7 +305,9 @@ def _kind_of(words: Sequence[str]) -> tuple[str, str | None]:
 def _amount(row: FaultKind, text: str) -> int:
     if not row.amount:
         raise UsageError(f"{row.name} has no amount: leave {text!r:.60} out")
-    return parse_duration(text) if row.amount == "duration" else _whole(text, "count", MAX_TURN)
+    if row.amount == "duration":
+        return _bounded(parse_duration(text))
+    return _whole(text, "count", MAX_COUNT)
 
 
 def _moment(text: str) -> Moment:
@@ -309,10 +317,19 @@ def _moment(text: str) -> Moment:
     if unit in {"turn", "match"}:
         return Moment(unit, _whole(number.strip(), unit, MAX_TURN))  # type: ignore[arg-type]
     try:
-        return Moment("time", parse_duration(text))
+        at_ns = parse_duration(text)
     except UsageError:
         known = ", ".join(f"@{hint}" for hint in _HINTS.values())
         raise UsageError(f"no moment: {text!r:.60}; write {known}") from None
+    return Moment("time", _bounded(at_ns))
+
+
+def _bounded(ns: int) -> int:
+    if ns > MAX_DURATION_NS:
+        raise UsageError(
+            f"{format_duration(ns)} is too long: write at most {format_duration(MAX_DURATION_NS)}"
+        )
+    return ns
 
 
 def _whole(text: str, what: str, most: int) -> int:
