@@ -126,10 +126,20 @@ _ROWS: Final = (
     FaultKind(
         "reorder",
         "link",
-        "the agent's message before it arrives again, ahead of it",
+        "the agent's answer before arrives again, ahead of this one",
         "`ReplyDropped`",
         _FAR,
         units=_NOT_AT_START,
+    ),
+    FaultKind(
+        "flood",
+        "link",
+        "the agent's answer before arrives that often again, ahead of this one",
+        "`ReplyDropped`; beyond the bound of the protocol `garbage`",
+        _FAR,
+        "count",
+        2_000,
+        _NOT_AT_START,
     ),
     FaultKind("drop", "link", "the message is lost", "late; disqualified at the hard limit", _FAR),
     FaultKind(

@@ -114,6 +114,26 @@ def test_duplicate_and_reorder(host, kind, number):
 
 
 @pytest.mark.parametrize("host", FAR)
+def test_flood(host):
+    run = play("flood 500 @turn 5", host)
+    assert run.result.seats[0].stats.dropped == 500
+    assert verdicts(run) == ON_TIME
+    assert run.happened == {"flood": 1}
+
+
+def test_what_repeats_an_answer_needs_one_before():
+    run = play("reorder @turn 0; flood @turn 0")
+    assert run.happened == {}
+    assert len(run.missed) == 2
+
+
+def test_a_flood_beyond_the_bound_disqualifies_an_agent_that_connects():
+    run = play("flood 1500 @turn 5")
+    assert reason(run) == "garbage"
+    assert reason(play("flood 1500 @turn 5", "process")) is None  # its time runs meanwhile
+
+
+@pytest.mark.parametrize("host", FAR)
 def test_drop(host):
     run = play("drop @turn 5", host)
     assert (verdicts(run)[5], reason(run)) == ("late", "late")

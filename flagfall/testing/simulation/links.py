@@ -134,6 +134,10 @@ _LINE: Final = msgspec.json.Decoder(_Head)
 _FRAME: Final = msgspec.msgpack.Decoder(_Head)
 
 
+_REPEATS: Final = frozenset({"reorder", "flood"})
+"""Kinds of faults that repeat the agent's answer before."""
+
+
 class _Cutter:
     """Cuts what an agent sends into messages, with their line ends or frame headers."""
 
@@ -207,10 +211,13 @@ class Link:
         unit, at = _moment_of(head)
         parts, is_cut = [message], False
         for fault in self._injection.take("link", self._seat, unit, at):
+            if fault.kind in _REPEATS and not self._before:
+                continue  # there is nothing to repeat
             self._injection.count(fault)
             is_cut = is_cut or fault.kind in {"truncate", "disconnect"}
             parts = self._strike(fault, parts, message)
-        self._before = message
+        if head.type == "answer":
+            self._before = message
         for part in parts:
             self._deliver(part)
         if is_cut:
@@ -221,8 +228,8 @@ class Link:
         match fault.kind:
             case "duplicate":
                 return [*parts, message]
-            case "reorder":
-                return [self._before, *parts]
+            case "reorder" | "flood":
+                return [self._before * max(1, fault.amount), *parts]
             case "delay":
                 self._free_ns = max(self._now(), self._free_ns) + fault.amount
                 return parts
