@@ -516,6 +516,21 @@ def flagfall_program(*words: object) -> str:
     return ended.stdout
 
 
+def test_a_loop_that_is_blocked_costs_nobody_its_seat():
+    """Meanwhile the guard's time is over, and the answer lies unread."""
+
+    def blocks(seen: int) -> int:
+        time.sleep(1.5 if seen == 1 else 0)
+        return seen
+
+    main = partial(
+        play_here, TogetherTask(2, 3), host("thread", "slow"), LoopHost(blocks, "blocks"), control=CONTROL
+    )
+    played = trio.run(main, clock=VirtualClock(guard_seconds=1))
+    assert played.disqualified == []
+    assert played.verdicts(0) == played.verdicts(1) == ["on time"] * 3
+
+
 def test_nobody_connects(port: int):
     main = partial(play_here, CountTask(2), NetworkHost("tcp", port, "127.0.0.1"), control=CONTROL)
     played = trio.run(main, clock=VirtualClock(guard_seconds=0.2))
