@@ -16,15 +16,12 @@ from flagfall.timing.distributions import MAX_LATENCY_NS, MAX_SAMPLES
 from flagfall.timing.latency import SeatLatency
 
 
-def read_models(
-    texts: Sequence[str], agents: int, field: str = "think", folder: Path = Path()
-) -> tuple[SeatLatency | None, ...]:
+def read_models(texts: Sequence[str], agents: int, field: str = "think") -> tuple[SeatLatency | None, ...]:
     """Return the model of latency of each agent, with the recorded times that it names.
 
     Args:
         texts: one text for all agents, or one for each in their order; `none` for an agent without a model.
         field: what the texts are called, for messages.
-        folder: where relative names of journals start.
 
     Raises:
         UsageError: a text is invalid, there are too few or too many, or a journal cannot be used.
@@ -34,19 +31,26 @@ def read_models(
             f"{field}: {counted(len(texts), 'model')} for {counted(agents, 'agent')}: write one for all, or"
             " one for each in their order, `none` for an agent that takes no time"
         )
-
-    @cache
-    def read(file: str, agent: str, phase: str) -> tuple[str, Sequence[int]]:
-        return recorded_times(folder / file, agent, phase)
-
     models: list[SeatLatency | None] = []
     for text in texts:
         try:
-            model = SeatLatency.parse(text).loaded(read)
+            models.append(load_model(SeatLatency.parse(text)))
         except UsageError as error:
             raise UsageError(f"{field}: {error}") from error
-        models.append(None if model == SeatLatency() else model)
     return tuple(models * agents if len(models) == 1 else models)
+
+
+def load_model(model: SeatLatency, folder: Path = Path()) -> SeatLatency | None:
+    """Return a model with the recorded times that it names; `None` for one that delays nothing.
+
+    Args:
+        folder: where relative names of journals start.
+
+    Raises:
+        UsageError: a journal cannot be used.
+    """
+    found = model.loaded(cache(lambda file, agent, phase: recorded_times(folder / file, agent, phase)))
+    return None if found == SeatLatency() else found
 
 
 def recorded_times(journal: Path, agent: str = "", phase: str = "act") -> tuple[str, Sequence[int]]:

@@ -36,6 +36,9 @@ _NS = 1_000_000_000
 GUARD_SECONDS: Final = 60.0
 """Real time that a virtual clock stands still for one agent at a time, at most: its start, or one answer."""
 
+STOPPED_NS: Final = 100_000_000
+"""A guard that comes later than this by the wall gives the agent its whole time again."""
+
 PATIENT_SECONDS: Final = 5.0
 """Least real time, under a virtual clock, for what decides about a record; half of the guard's if that is
 less. Equal matches must have equal records, so none may depend on how busy the machine is."""
@@ -266,9 +269,12 @@ class ClockHold(Deadline):
         finally:
             self.begin()
 
-    def fire(self, now_ns: int) -> None:  # noqa: ARG002 - in real time, which nobody else counts
-        """Report that the work takes too long."""
-        self._on_guard()
+    def fire(self, now_ns: int) -> None:
+        """Report that the work takes too long, unless the loop was blocked, or the program stopped."""
+        if now_ns - self.due_ns > STOPPED_NS:  # the agent may have been stopped, too, or its answer is unread
+            self.renew()
+        else:
+            self._on_guard()
 
 
 class _RealLimit(Deadline):

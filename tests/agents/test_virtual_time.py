@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shlex
 import socket
 import subprocess
@@ -33,7 +34,7 @@ from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.timing import MS, VirtualClock
 from flagfall.timing.latency import SeatLatency
-from tests.fakes import CountTask, InTurnTask, Played, Sleeper, TogetherTask, play_here
+from tests.fakes import CountTask, InTurnTask, Played, Sleeper, TogetherTask, play_here, shuffled_tasks
 
 FOLDER = Path(__file__).parent
 AGENTS = FOLDER / "some_agents.py"
@@ -53,8 +54,13 @@ def kept_server() -> Iterator[None]:
 
 
 def host(kind: str, name: str) -> Any:
-    spec = f"{AGENTS}:{name}"
-    return ProcessHost(spec, name) if kind == "process" else ThreadHost(load_agent(spec), name)
+    return hosted(kind, f"{AGENTS}:{name}")
+
+
+def hosted(kind: str, spec: str) -> Any:
+    if kind == "process":
+        return ProcessHost(spec, "agent")
+    return (LoopHost if kind == "task" else ThreadHost)(load_agent(spec), "agent")
 
 
 class Runs:
@@ -213,21 +219,44 @@ def test_models_of_latency_decide_as_in_the_loop(tmp_path: Path, text: str):
     model = SeatLatency.parse(text)
     found = []
     for kinds in (("task", "task"), ("process", "process"), ("thread", "task")):
-        hosts = [
-            LoopHost(load_agent(f"{AGENTS}:echo"), "echo") if kind == "task" else host(kind, "echo")
-            for kind in kinds
-        ]
         folder = tmp_path / kinds[0]
         folder.mkdir()
         runs = Runs(
             folder,
             lambda: TogetherTask(2, 200),
-            *[lambda made=made: made for made in hosts],
+            *[partial(host, kind, "echo") for kind in kinds],
             think=[model, model],
         )
         found.append([event for event in runs.first.events if not isinstance(event, SeatReady)])
     assert found[0] == found[1] == found[2]
     assert {turn.verdict for turn in runs.first.turns} > {"on time"}
+
+
+CRASHES = "def act(n):\n    return n if n < 7 else 1 / 0\n"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_agents_anywhere_in_any_order(tmp_path: Path, seed: int):
+    """Whichever answers first, whatever order trio runs its tasks in: the same events."""
+    (tmp_path / "crashes.py").write_text(CRASHES)
+    whim = random.Random(seed)
+    specs = [
+        *(f"{AGENTS}:{name}" for name in ("doubling", "skipping", "actor")),
+        f"{tmp_path}/crashes.py:act",
+    ]
+    agents = [(whim.choice(["task", "thread", "process"]), whim.choice(specs)) for _ in range(3)]
+    think = [whim.choice([None, *map(SeatLatency.parse, MODELS.values())]) for _ in agents]
+    task: Callable[[], Any] = whim.choice(
+        [lambda: TogetherTask(3, 20), lambda: InTurnTask([0, 1, 2, 2, 1, 0] * 5, 3)]
+    )
+    tick_ns = whim.choice([None, 20 * MS])
+    found = []
+    for order in range(RUNS):
+        hosts = [hosted(kind, spec) for kind, spec in agents]
+        main = partial(play_here, task(), *hosts, think=think, tick_ns=tick_ns, control=CONTROL)
+        with shuffled_tasks(order):
+            found.append(trio.run(main, clock=VirtualClock()).events)
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_rest_in_real_time_takes_no_virtual_time(tmp_path: Path):
@@ -288,7 +317,7 @@ def test_the_end_of_a_process_is_its_own(tmp_path: Path, name: str, detail: str)
 
 def test_a_crash_in_the_middle(tmp_path: Path):
     agent = tmp_path / "agent.py"
-    agent.write_text("def act(n):\n    return n if n < 7 else 1 / 0\n")
+    agent.write_text(CRASHES)
     runs = Runs(
         tmp_path,
         lambda: TogetherTask(2, 12),
@@ -454,6 +483,7 @@ time_control = "start=1s act=40ms/1s"
 spec = "random"
 [[agents]]
 spec = "{agents}:echo"
+think = "exponential(30ms)"
 [[agents]]
 spec = "cmd:{command}"
 name = "bot"
@@ -474,13 +504,31 @@ def test_a_tournament_and_the_verification_of_its_journals(tmp_path: Path):
         flagfall_program("verify", folder)
     assert len(found[0]) == 6
     assert found[0] == found[1]
+    rows = json.loads(flagfall_program("results", folder, "--json"))["rows"]
+    assert {row["agent"]: row["late"] > 0 for row in rows} == {"random": False, "echo": True, "bot": False}
 
 
-def flagfall_program(*words: object) -> None:
-    """Run a command to its end, which must be a good one."""
+def flagfall_program(*words: object) -> str:
+    """Run a command to its end, which must be a good one, and return what it prints."""
     command = [sys.executable, "-m", "flagfall", *map(str, words)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_a_loop_that_is_blocked_costs_nobody_its_seat():
+    """Meanwhile the guard's time is over, and the answer lies unread."""
+
+    def blocks(seen: int) -> int:
+        time.sleep(1.5 if seen == 1 else 0)
+        return seen
+
+    main = partial(
+        play_here, TogetherTask(2, 3), host("thread", "slow"), LoopHost(blocks, "blocks"), control=CONTROL
+    )
+    played = trio.run(main, clock=VirtualClock(guard_seconds=1))
+    assert played.disqualified == []
+    assert played.verdicts(0) == played.verdicts(1) == ["on time"] * 3
 
 
 def test_nobody_connects(port: int):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -187,7 +189,7 @@ def test_agent_in_the_seeds_names(tmp_path):
         *[("t", 0, 1), ("t", 1, 0), ("t", 2, 0), ("t", 2, 0)],
         *[("v", 3, 1), ("v", 4, 0)],
     ]
-    assert agent.told[:3] == [("init", 0, 1000), ("act", 0, 30), ("act", 1, 30)]
+    assert agent.told[:3] == [("init", 0, 1000), ("act", 0, 40), ("act", 1, 40)], "after its think time"
     first = next(what for what in agent.told if what[0] == "result")
     assert first == ("result", "PLAYER_WINS", 29_950), "all the training there is left"
     assert agent.told[-1][0::2] == ("result", 1000), "in validation a second"
@@ -320,6 +322,21 @@ def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
         assert {placing.games for placing in ranking.placings[:-1]} == {2}
     last = total_points([agent.name for agent in plan.agents], rankings)[-1]
     assert (last.agent, last.points, last.disqualified) == ("Slow", 0, 2)
+
+
+def test_a_contest_with_the_fixed_time_of_a_former_version_goes_on(tmp_path):
+    """What stored plans had as `think_ns` is a model now; the contest is the same one."""
+    times, rules = TrackTimes.of(attrs.evolve(SHORT, games=1), think=read_models(["10ms"], 1)[0])
+    plan = contest_plan([write_game(tmp_path)], ["random"], times, rules, clock="virtual")
+    contest = partial(play_contest, plan, tmp_path / "contest")
+    records = trio.run(contest, clock=VirtualClock())
+    with closing(sqlite3.connect(tmp_path / "contest/tournament.db")) as database, database:
+        (stored,) = database.execute("SELECT value FROM about WHERE name = 'facts'").fetchone()
+        facts = json.loads(stored)
+        assert facts.pop("agents.random.think") == "act=10ms"
+        facts["agents.random.think_ns"] = "10000000"
+        database.execute("UPDATE about SET value = ? WHERE name = 'facts'", [json.dumps(facts)])
+    assert trio.run(partial(contest, resume=True), clock=VirtualClock()) == records
 
 
 def test_a_contest_that_is_killed_goes_on_to_the_same_result(tmp_path):

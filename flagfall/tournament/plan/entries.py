@@ -18,7 +18,7 @@ from flagfall.errors import UsageError, suggest
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import MAX_SEED
 from flagfall.playing import DEFAULT_TIME_CONTROL
-from flagfall.recording.latency import read_models
+from flagfall.recording.latency import load_model
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of, tasks_of
 from flagfall.tasks.catalog import in_folder
 from flagfall.tasks.configs import load_config
@@ -26,6 +26,7 @@ from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
+from flagfall.timing.latency import SeatLatency
 from flagfall.tournament.model import (
     DEFAULT_SCORING,
     MAX_ELO,
@@ -57,6 +58,7 @@ Repeats = Annotated[int, Bounds(1, MAX_REPEATS)]
 EloDifference = Annotated[float, Bounds(-MAX_ELO, MAX_ELO)]
 Duration = Annotated[int, Parsed(_positive_duration)]
 Control = Annotated[TimeControl, Parsed(TimeControl.parse)]
+Model = Annotated[SeatLatency, Parsed(SeatLatency.parse)]
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +72,7 @@ class AgentTable:
     limits: str | None = None
     pass_env: Texts | None = None
     show: Texts | None = None
-    think: str | None = None
+    think: Model | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -201,7 +203,7 @@ def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> P
     passed = table.pass_env or defaults.pass_env
     show = table.show or (defaults.show if kind == "sandbox" else None)
     kept = Isolation.from_options(kind, limits, passed, show, folder)
-    model = None if table.think is None else read_models([table.think], 1, folder=folder)[0]
+    model = None if table.think is None else load_model(table.think, folder)
     spec = _checked(AgentSpec.parse(table.spec), folder)
     player = Player(spec, host, name, kept, think=model, apart=True)
     player.check(_named, virtual=defaults.clock == "virtual")
