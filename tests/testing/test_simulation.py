@@ -12,6 +12,7 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.playing import MatchRequest
 from flagfall.testing.faults import FAULTS, FaultSchedule, random_schedule
 from flagfall.testing.simulation.match import Standstill, hosts_of, simulate
+from flagfall.timing.latency import SeatLatency
 
 FAR: tuple[LocalHostKind | None, ...] = ("process", None)
 ANYWHERE: tuple[LocalHostKind | None, ...] = ("task", *FAR)
@@ -290,7 +291,11 @@ def test_a_match_that_waits_for_good_is_a_standstill():
 def test_the_same_schedule_gives_the_same_run():
     for seed in range(60):
         generator = np.random.default_rng(seed)
-        both = tuple(Player(Thinker, ANYWHERE[generator.integers(3)]) for _ in range(2))
+        models = (None, SeatLatency.parse("act=uniform(0ms, 45ms) network=2ms loss=0.05/30ms"))
+        both = tuple(
+            Player(Thinker, ANYWHERE[generator.integers(3)], think=models[generator.integers(2)])
+            for _ in range(2)
+        )
         case = MatchRequest(tasks="duel:lamps", agents=both, time_control="act=40ms/200ms", seed=seed)
         schedule = random_schedule(generator, hosts_of(both), turns=10)
         one, other = simulate(case, schedule), simulate(case, schedule)
