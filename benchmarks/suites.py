@@ -29,6 +29,7 @@ SUITES: Final[Mapping[str, str]] = {
     "load": "benchmarks.load",
     "growth": "benchmarks.growth",
     "statistics": "benchmarks.interval_coverage",
+    "faults": "benchmarks.faults",
     "limits": "benchmarks.limits",
     "vector": "benchmarks.vector",
     "viewer": "benchmarks.viewer",

@@ -27,11 +27,15 @@ UNAVAILABLE: Final = "unavailable"
 the match, also if that shows only at its end, and `flagfall run` and `tournament` end with exit code 1."""
 
 
+UNRESPONSIVE: Final = "unresponsive"
+"""Reason of an agent outside of the event loop for which the virtual clock stood still for too long."""
+
+
 class AgentFault(FlagfallError):
     """Fault of an agent: its seat is disqualified, and the match counts.
 
     Attributes:
-        reason: short text for tables: `crashed`, `gone`, `garbage`, `not started`, `unavailable`.
+        reason: short text for tables: see `flagfall.events.SeatDisqualified`.
         detail: information for the author of the agent, such as a traceback; bounded in length.
     """
 
@@ -69,3 +73,16 @@ def suggest(word: str, known: Iterable[str]) -> str:
         least = difflib.get_close_matches(word, names, n=MAX_HINTS, cutoff=0.0)
         return f"; nearest of {len(names)}: {', '.join(least)}"
     return f"; known: {', '.join(names)}" if names else ""
+
+
+def error_at(what: str, text: str, column: int, message: str) -> UsageError:
+    """Return the error of an invalid text, with a caret under the place.
+
+    Args:
+        what: what the text is, for the message.
+        column: the place, from 1.
+    """
+    # One character for one, so that the caret stands under the word.
+    line = "".join(char if char.isprintable() else " " for char in text)
+    caret = " " * (column - 1) + "^"
+    return UsageError(f"{what}, column {column}: {message}\n  {line}\n  {caret}")

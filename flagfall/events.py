@@ -100,6 +100,8 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
         rules: revisions of the rules of task families (`flagfall.tasks.task`); a family that is
             missing was played by revision 1.
         code: SHA-256 of the user's own files that the tasks were made from, by their names.
+        think: the model of latency of each seat as text (`flagfall.timing.latency.SeatLatency`), an empty one
+            for a seat without; no texts if no seat has a model.
     """
 
     schema: Whole
@@ -116,6 +118,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     config: str | None = None
     rules: Mapping[str, int] = {}
     code: Mapping[str, str] = {}
+    think: Sequence[str] = ()
 
 
 class SeatReady(Event, frozen=True, tag="ready"):
@@ -220,7 +223,8 @@ class SeatDisqualified(Event, frozen=True, tag="disqualified"):
 
     Attributes:
         reason: `late`, `crashed`, `gone`, `garbage`, `not started` or `unavailable`; for an agent that
-            connects also `not connected`, or `silent` if a client connected and sent nothing.
+            connects also `not connected`, or `silent` if a client connected and sent nothing; on the virtual
+            clock also `unresponsive`, for an agent that takes too much real time.
         detail: information for the author of the agent; bounded in length.
     """
 
@@ -270,7 +274,8 @@ class Printed(Struct, frozen=True, omit_defaults=True):
     """A part of what an agent printed.
 
     Attributes:
-        turn: the turn that was open, or due, when the host read it: it was printed in that turn or before.
+        turn: the turn that was open, or due, when the host read it: it was printed in that turn or before. On
+            the virtual clock that depends on real time, and so it is the number of turns of the match.
         text: decoded as UTF-8; it may hold anything, such as control characters of terminals.
         left_out: bytes before this part that were not kept.
     """

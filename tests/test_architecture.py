@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "recording": BASE,
     "environments": {"errors", "events", "lazy_names", "kernel", "tasks"},
     "gvgai": BASE | {"tasks", "agents", "recording", "playing"},
-    "testing": BASE | {"tasks", "agents"},
+    "testing": BASE | {"tasks", "agents", "recording", "playing", "tournament"},
     "playing": BASE | {"tasks", "agents", "recording"},
     "tournament": BASE | {"configfile", "tasks", "agents", "recording", "playing", "gvgai"},
     "viewer": BASE | {"tasks", "agents", "recording", "playing", "tournament"},

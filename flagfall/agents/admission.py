@@ -10,8 +10,9 @@ import select
 import socket
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -19,6 +20,7 @@ import attrs
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.timing.clocks import real_limit
 
 LOOPBACK: Final = "127.0.0.1"
 """The default address to bind: only clients on this machine can connect."""
@@ -127,7 +129,7 @@ class Handshakes:
         """Hold a place for one connection; the body is cancelled when it has to give way."""
         if len(self._open) >= MAX_HANDSHAKES:
             self._evict()
-        with trio.move_on_after(self._seconds) as scope:
+        with real_limit(self._seconds) as scope:
             self._open[scope] = _origin(peer)
             try:
                 yield
@@ -237,9 +239,19 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
             listeners = await trio.open_tcp_listeners(port, host=None if address == "*" else address)
         except OSError as error:  # another program was faster: no agent is disqualified for that
             raise HostFault(cannot_bind(address, port, error)) from error
+        async with self.served_by(partial(trio.serve_listeners, self._handle, listeners)):
+            yield
+
+    @asynccontextmanager
+    async def served_by(self, serve: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+        """Admit the connections that a task takes while the context lasts; see `listening`.
+
+        Args:
+            serve: takes connections until it is cancelled, and calls `admit` for each, in a task of its own.
+        """
         failed: Exception | None = None
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._serve, listeners)
+            nursery.start_soon(self._serve, serve)
             try:
                 yield
             except Exception as error:  # noqa: BLE001 - raised below, not in a group of the nursery's
@@ -248,9 +260,9 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
         if failed is not None:
             raise failed
 
-    async def _serve(self, listeners: list[trio.SocketListener]) -> None:
+    async def _serve(self, serve: Callable[[], Awaitable[object]]) -> None:
         try:
-            await trio.serve_listeners(self._handle, listeners)
+            await serve()
         finally:
             self.discard_waiting()
 
@@ -264,9 +276,13 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
             stream.socket.close()
             self.handshakes.refused += 1
             return
+        await self.admit(peer, partial(self.authenticate, stream))
+
+    async def admit(self, peer: Any, authenticate: Callable[[], Awaitable[AdmittedT]]) -> None:
+        """Authenticate a connection in one of the places for that, and keep it for a match."""
         with self.handshakes.place(peer):
             try:
-                connection = await self.authenticate(stream)
+                connection = await authenticate()
             except trio.EndOfChannel:
                 self.handshakes.silent += 1
             except Exception:  # noqa: BLE001 - an unauthenticated client must not be able to end a match

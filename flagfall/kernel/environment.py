@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import trio
+from msgspec.structs import replace
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
@@ -42,6 +43,9 @@ from flagfall.kernel.script import (
 from flagfall.kernel.spaces import describe_task, spaces_of
 from flagfall.timing import TimeControl, Timekeeper
 
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
+
 
 @attrs.frozen
 class MatchSetup:
@@ -54,6 +58,7 @@ class MatchSetup:
     steps: int | None
     tick_ns: int | None
     sinks: Sequence[Sink]
+    think: Sequence[SeatLatency | None] = ()
 
 
 class Environment:
@@ -111,6 +116,9 @@ class Environment:
             self._referee,
             failed,
         )
+        for seat, model in zip(self._seating.seats, setup.think, strict=False):
+            if model is not None:
+                seat.delay_turns(model, setup.seed, keeper)
         notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
             seat.notes = notes
@@ -232,7 +240,8 @@ class Environment:
                     describe_task(task, 0, spaces_of(task, 0).action)  # what that imports is no agent's time
         for host in self._setup.hosts:
             if is_sharing(host):
-                await host.warm_up()
+                with self._keeper.real_work():
+                    await host.warm_up()
         answers = await self._turns.ask_all(PhaseRequest("start"))
         if not isinstance(answers, Stop):
             for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):
@@ -339,6 +348,7 @@ class Environment:
             "tick_ns": setup.tick_ns,
             "steps": setup.steps,
             "begun": begun,
+            **({"think": [str(model or "") for model in setup.think]} if any(setup.think) else {}),
             **header,
         }
 
@@ -407,6 +417,9 @@ class Environment:
         self._dispatcher.flush()
         if self._fault is not None:
             reason = "void"
+        for seat in self._seating.seats:
+            if seat.hold is not None:  # its host cannot tell by which turn it was printed, but by now
+                seat.printed = tuple(replace(part, turn=self._referee.turns) for part in seat.printed)
         printed = tuple(part for seat in self._seating.seats for part in seat.printed)
         self._record(MatchEnded, reason, self._referee.turns, owed, str(self._fault or ""), printed)
         self._dispatcher.close()

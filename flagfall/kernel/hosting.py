@@ -97,6 +97,9 @@ class AgentHost(Protocol):
 
         Cancellation stops the agent by all available means; the call returns when the agent has ended.
 
+        On the virtual clock, time stands still while this runs and does not wait for a turn, unless `kind` is
+        `task`. So where it waits for the real world, it limits that by `flagfall.timing.clocks.real_limit`.
+
         Raises:
             AgentFault: the agent failed; its seat is disqualified.
             UsageError: the host does not support this agent or these settings; the match is void.

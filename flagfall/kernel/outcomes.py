@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import attrs
 
-from flagfall.errors import UNAVAILABLE
+from flagfall.errors import UNAVAILABLE, UNRESPONSIVE
 from flagfall.events import Printed
 
 STDERR_BYTES: Final = 8 * 1024
@@ -194,7 +194,7 @@ def lost_by(end: str, disqualified: str | None, *, has_missed: bool) -> str | No
         disqualified: why the seat was disqualified.
         has_missed: turns were played for it.
     """
-    is_played = not has_missed and disqualified not in {"late", UNAVAILABLE}
+    is_played = not has_missed and disqualified not in {"late", UNAVAILABLE, UNRESPONSIVE}
     is_decided = end in {"finished", "steps"} and is_played
     return None if is_decided else disqualified
 

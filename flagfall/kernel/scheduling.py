@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import trio
 
-from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.errors import UNRESPONSIVE, AgentFault, HostFault, UsageError
 from flagfall.kernel.hosting import AgentHost, Briefing
 from flagfall.kernel.outcomes import Outcome, derive_seed
 from flagfall.kernel.referee.state_machine import Referee
@@ -232,7 +232,7 @@ class Seating:
         "_control_text",
         "_failed",
         "_hosts",
-        "_ledger",
+        "_keeper",
         "_referee",
         "_seed",
         "seats",
@@ -251,7 +251,7 @@ class Seating:
         self._hosts = hosts
         self._control_text = control_text
         self._seed = seed
-        self._ledger = keeper.ledger
+        self._keeper = keeper
         self._referee = referee
         self._failed = failed
         self._agents_left = len(hosts)
@@ -300,8 +300,10 @@ class Seating:
     async def _run(self, seat: HostSeat, host: AgentHost) -> None:
         """Run one agent; whatever it does, only its own seat is disqualified."""
         task = trio.lowlevel.current_task()
-        self._ledger.register(task, seat.clock)
+        self._keeper.ledger.register(task, seat.clock)
         try:
+            if host.kind != "task":
+                self._hold_clock(seat)
             with trio.CancelScope() as scope:
                 seat.agent_scope = scope
                 try:
@@ -322,10 +324,30 @@ class Seating:
             if not seat.is_closed():
                 self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
         finally:
-            self._ledger.forget(task)
-            self._agents_left -= 1
-            if self._agents_left == 0 and self._agents_gone is not None:
-                self._agents_gone.set()
+            self._keeper.ledger.forget(task)
+            self._count_as_gone(seat)
+
+    def _count_as_gone(self, seat: HostSeat) -> None:
+        if seat.hold is not None:
+            seat.hold.end()
+        self._agents_left -= 1
+        if self._agents_left == 0 and self._agents_gone is not None:
+            self._agents_gone.set()
+
+    def _hold_clock(self, seat: HostSeat) -> None:
+        """Hold the virtual clock for an agent elsewhere whenever it does not wait for a turn.
+
+        So all that its host does takes no virtual time: starting it, its answers, its end.
+        """
+
+        def end(seconds: float) -> None:
+            what = f"it took {seconds:g} s of real time, for which the virtual clock stood still"
+            self._referee.disqualified(seat, UNRESPONSIVE, what)
+
+        hold = seat.hold = self._keeper.hold_for_agent(end)
+        if hold is not None:
+            hold.on_error = self._failed
+            hold.begin()
 
     def _briefing(self, seat: HostSeat) -> Briefing:
         return Briefing(

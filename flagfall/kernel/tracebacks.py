@@ -38,10 +38,12 @@ def agent_traceback(error: BaseException) -> str:
     """Return the error as text, without the frames at the top that are ours or an event loop's.
 
     What it was raised from, and the errors of a group, are cut alike. Where all frames are ours (an agent
-    that could not even be called), none is left out. An agent that needs asyncio's event loop gets a hint.
+    that could not even be called), none is left out. A cancellation during which it was raised is left out:
+    it is not the agent's doing, and trio writes an address into its text, which differs from match to match.
+    An agent that needs asyncio's event loop gets a hint.
     """
     shown = traceback.TracebackException.from_exception(error)
-    _cut(shown)
+    _cut(shown, error)
     return "".join(shown.format()) + (_ASYNCIO_HINT if _needs_asyncio(error) else "")
 
 
@@ -55,13 +57,17 @@ def _needs_asyncio(error: BaseException) -> bool:
     )
 
 
-def _cut(shown: traceback.TracebackException) -> None:
+def _cut(shown: traceback.TracebackException, error: BaseException) -> None:
     own = [not _is_hidden(frame.filename) for frame in shown.stack]
     if any(own):
         shown.stack = traceback.StackSummary.from_list(shown.stack[own.index(True) :])
-    for linked in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
-        if linked is not None:
-            _cut(linked)
+    if isinstance(error.__context__, trio.Cancelled):
+        shown.__context__ = None
+    raised = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    pairs = [(shown.__cause__, error.__cause__), (shown.__context__, error.__context__)]
+    for linked, cause in (*pairs, *zip(shown.exceptions or (), raised, strict=False)):
+        if linked is not None and cause is not None:
+            _cut(linked, cause)
 
 
 def _is_hidden(file: str) -> bool:

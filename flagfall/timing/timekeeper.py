@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
-from flagfall.timing.clocks import NowNs, VirtualClock, time_source
+from flagfall.timing.clocks import ClockHold, NowNs, VirtualClock, time_source
 from flagfall.timing.deadlines import Deadline, DeadlineQueue
 from flagfall.timing.durations import MS, NEVER_NS
 from flagfall.timing.heartbeat import HostMeter
@@ -105,6 +106,7 @@ class Timekeeper:
 
     Attributes:
         ledger: the time that the loop could not run; stays empty on the virtual clock.
+        jump: see `VirtualClock.jump`; the time of the wall does not pass at once.
     """
 
     def __init__(self) -> None:
@@ -113,6 +115,9 @@ class Timekeeper:
         self.ledger: StallLedger = StallLedger()
         self.virtual: bool = isinstance(clock, VirtualClock)
         self._clock = clock
+        self.jump: Callable[[int, bool], bool] = (
+            clock.jump if isinstance(clock, VirtualClock) else lambda _until_ns, _own_scopes: False
+        )
         self._users = 0
         self._keeping = False
         self._watch: StallMonitor | None = None
@@ -131,6 +136,21 @@ class Timekeeper:
     def real_work(self) -> AbstractContextManager[None]:
         """Return a context for work in real time, such as writing a file: no virtual time passes in it."""
         return self._clock.hold() if isinstance(self._clock, VirtualClock) else nullcontext()
+
+    def hold_for_agent(self, on_guard: Callable[[float], None]) -> ClockHold | None:
+        """Return what holds the virtual clock while an agent computes elsewhere; `None` on another clock.
+
+        Args:
+            on_guard: called with the seconds for which it has been held, if that is too long.
+        """
+        clock = self._clock
+        if not isinstance(clock, VirtualClock):
+            return None
+        return clock.hold_for_agent(lambda: on_guard(clock.guard_seconds))
+
+    def jumping(self) -> AbstractContextManager[None]:
+        """Return a context in which `jump` may save passes of the loop."""
+        return self._clock.jumping() if isinstance(self._clock, VirtualClock) else nullcontext()
 
     def enter(self) -> None:
         """Start for the first match that uses it, and count it."""

@@ -100,7 +100,8 @@ PLAN = """
 {top}time_control = "start=20s init=20s act=20s result=20s"
 [[agents]]
 spec = "constant:65"
-{other}
+[[agents]]
+spec = "script:bot.py"
 [[tasks]]
 task = "micro1"
 steps = 20
@@ -122,24 +123,18 @@ def test_a_new_host_plays_and_its_journals_are_read(call: Callable[..., str]) ->
     for number in (0, 1):
         assert "OK" in call("verify", f"run-{number}.jsonl")
         call("replay", f"run-{number}.jsonl", "-o", f"run-{number}.html")
-    refused = call("run", "-t", "micro1", "-a", "script:bot.py", "--clock", "virtual", code=2)
-    assert "plays in real time: leave --clock out" in refused
+    refused = call("run", "-t", "micro1", "-a", "script:bot.py", "--host", "task", code=2)
+    assert "it is a program of its own: leave --host out" in refused
 
 
-@pytest.mark.parametrize(
-    ("top", "other"),
-    [("", '[[agents]]\nspec = "script:bot.py"'), ('clock = "virtual"\n', "")],
-    ids=["wall", "virtual"],
-)
-def test_a_new_host_plays_a_tournament(
-    call: Callable[..., str], tmp_path: Path, top: str, other: str
-) -> None:
-    (tmp_path / "plan.toml").write_text(PLAN.format(top=top, other=other))
+@pytest.mark.parametrize("top", ["", 'clock = "virtual"\n'], ids=["wall", "virtual"])
+def test_a_new_host_plays_a_tournament(call: Callable[..., str], tmp_path: Path, top: str) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN.format(top=top))
     call("tournament", "plan.toml", "-o", "out", "--quiet", "--fail-on-disqualified")
     assert "constant:65" in call("results", "out")
     call("report", "out")
     journals = sorted((tmp_path / "out/journals").iterdir())
-    assert len(journals) == 1 + bool(other)
+    assert len(journals) == 2
     for journal in journals:
         assert "OK" in call("verify", str(journal))
     assert "constant:65" in (tmp_path / "out/report.html").read_text()

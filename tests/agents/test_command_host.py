@@ -165,5 +165,5 @@ def test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert agent_name("cmd:/bin/bot --fast") == "bot"
     assert agent_name("cmd:'") == "cmd:'"
     assert host_agent(f"cmd:{sys.executable} -c pass", isolation=Isolation("none")).kind == "process"
-    with pytest.raises(UsageError, match="real time"):
+    with pytest.raises(UsageError, match="a program of its own"):
         host_agent(f"cmd:{sys.executable}", "task")

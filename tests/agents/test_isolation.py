@@ -380,7 +380,7 @@ async def test_a_supervisor_that_ends_while_its_agent_is_killed_is_waited_for_by
     null = subprocess.DEVNULL
     running = await open_supervised([sys.executable, "-c", "pass"], Isolation(), stdin=null, stdout=null)
     assert wait_until(lambda: supervisor.status_of(running.process.pid)[0] == "Z")
-    await trio.to_thread.run_sync(running._kill_below)
+    await running._kill_below()
     await running.end()
     assert running.process.returncode == 0
 

@@ -20,12 +20,13 @@ import trustme
 
 from flagfall.agents import admission
 from flagfall.agents.admission import MAX_HANDSHAKES
-from flagfall.agents.hosts.network import MAX_UNSOLICITED, NetworkHost
+from flagfall.agents.hosts.network import NetworkHost
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.listening import open_series
 from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.wire.client import ServerAddress, connect_and_play
 from flagfall.agents.wire.messages import Failed
+from flagfall.agents.wire.session import MAX_UNSOLICITED
 from flagfall.agents.wire.websocket import MAX_PINGS, WebSocketStream
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SeatReady
@@ -779,7 +780,7 @@ def test_texts_that_cannot_be(port: int):
         host_agent(f"tcp://*:{port}")
     with pytest.raises(UsageError, match=r"name its file"):
         host_agent(f"tls://127.0.0.1:{port}")
-    with pytest.raises(UsageError, match=r"real time"):
+    with pytest.raises(UsageError, match="a program of its own"):
         host_agent(f"ws://127.0.0.1:{port}", "thread")
 
 

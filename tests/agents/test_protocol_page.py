@@ -10,7 +10,6 @@ import pytest
 
 from flagfall.agents import admission as handshakes
 from flagfall.agents.admission import MAX_WAITING
-from flagfall.agents.hosts import network
 from flagfall.agents.wire import admission, client, messages, websocket
 from flagfall.agents.wire import session as wire_session
 from flagfall.kernel import spaces
@@ -67,7 +66,7 @@ def test_the_figures_are_those_of_the_code():
     assert f"while {handshakes.MAX_HANDSHAKES} others are in their handshake" in PAGE
     assert f"{MAX_WAITING} agents may wait" in PAGE
     assert f"up to {client.MAX_PAUSE_SECONDS:g} second" in PAGE
-    assert f"more than {network.MAX_UNSOLICITED} messages" in PAGE
+    assert f"more than {wire_session.MAX_UNSOLICITED} messages" in PAGE
     assert f"more than {websocket.MAX_PINGS} pings or 10 000 pieces" in PAGE
     assert websocket.MAX_PARTS == 10_000
     assert wire_session.MAX_READ_AT_ONCE / wire_session.FLOOD_PAUSE_SECONDS == 50_000

@@ -73,7 +73,7 @@ def test_an_agent_that_connects_is_remote_also_where_processes_are_asked_for():
         free_port = probe.getsockname()[1]
     for text in (f"tcp://127.0.0.1:{free_port}", f"zmq:{free_port}"):
         assert host_agent(text).kind == host_agent(text, "process").kind == "remote"
-        with pytest.raises(UsageError, match="real time"):
+        with pytest.raises(UsageError, match="a program of its own"):
             host_agent(text, "thread")
     with pytest.raises(UsageError, match="runs with host task or thread or process: leave host out"):
         host_agent("random", "remote")  # type: ignore[arg-type]  # a mistake

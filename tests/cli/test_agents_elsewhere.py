@@ -79,7 +79,7 @@ def test_a_crash_is_reported_at_both_ends(call: Any, folder: Path, port: int):
         ("run -t micro1 -a zmq --agent-token-file token --agent-reconnect", "do not apply to ZeroMQ"),
         ("run -t micro1 -a tcp://0.0.0.0:7777", "needs a token"),
         ("run -t micro1 -a cmd:no-such-bot", "no program"),
-        ("run -t micro1 -a tcp://127.0.0.1:7777 --clock virtual", "real time"),
+        ("run -t micro1 -a tcp://127.0.0.1:7777 --host task", "a program of its own"),
         ("agent serve random --token-file token", "need --connect"),
         ("agent serve random --connect http://127.0.0.1:1", "no address of a host"),
         ("agent serve random --connect tcp://127.0.0.1:1 --matches 0", "at least 1"),

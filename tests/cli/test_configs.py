@@ -228,7 +228,7 @@ BAD = {
     RUN + "-t micro1 --results r -o r": "--results r: the journal has this name already",
     RUN + "-t micro1 --learner-port 5577": "need exactly one --agent zmq",
     "run -t micro1 -a zmq zmq --learner-port 5577": "need exactly one --agent zmq",
-    "run -t micro1 -a zmq:5577 --clock virtual": "is a process of its own and plays in real time",
+    "run -t micro1 -a zmq:5577 --host task": "it is a program of its own: leave --host out",
     "run -t micro1 -a human-lin": "unknown human player 'human-lin'; nearest: human-line",
     "run -t micro1 -a human-line --host process": "a human plays in the event loop",
     "results no.jsonl": "no such file: no.jsonl",

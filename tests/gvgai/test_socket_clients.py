@@ -184,7 +184,7 @@ def test_contest_says_why_a_client_is_out_and_goes_on(tmp_path):
     [
         ("[[tasks]]\ntask = 'micro1'\nsteps = 9", "old is a GVGAI client, which plays tracks only"),
         ("clock = 'virtual'\n[[tasks]]\ntrack = 'causeway'\ngames = 3", "plays in real time"),
-        ("host = 'thread'\n[[tasks]]\ntrack = 'causeway'", "real time: leave host out"),
+        ("host = 'thread'\n[[tasks]]\ntrack = 'causeway'", "of its own: leave host out"),
     ],
 )
 @pytest.mark.parametrize("kind", ["gvgai", "program"])
@@ -224,7 +224,7 @@ def test_other_tasks_are_refused_with_what_to_do(kind):
 
 @pytest.mark.parametrize("kind", ["gvgai", "program"])
 def test_host_that_is_no_process_is_refused(tmp_path, kind):
-    with pytest.raises(UsageError, match="real time: leave host out"):
+    with pytest.raises(UsageError, match="of its own: leave host out"):
         play(tmp_path, f"{kind}:env", host="thread")
 
 

@@ -20,6 +20,7 @@ from tests.fakes import (
     Played,
     Sleeper,
     TogetherTask,
+    play,
     play_here,
     shuffled_tasks,
 )
@@ -206,3 +207,20 @@ def test_limits_that_several_seats_reach_at_once_fall_in_seat_order():
         lambda: events(InTurnTask([0, 1, 0, 1, 2], 3), *[busy] * 3, control="act=40ms/80ms")
     )
     assert [e.seat for e in seen if type(e).__name__ == "SeatDisqualified"][:2] == [0, 1]
+
+
+class BreaksWhenCancelled:
+    """Never answers, and breaks down when its match cancels it."""
+
+    async def act(self, _observation: Any) -> Any:
+        await trio.sleep_forever()
+
+    def close(self) -> None:
+        raise ValueError("closing failed")
+
+
+def test_what_an_agent_raises_while_it_is_cancelled_is_recorded_alike() -> None:
+    played = [play(CountTask(), BreaksWhenCancelled) for _ in range(2)]  # cancelled at the end of the match
+    details = [match.disqualified[0].detail for match in played]
+    assert "closing failed" in details[0]
+    assert details[0] == details[1]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import trio
 import trio.lowlevel
 from trio.testing import MockClock
 
+from flagfall.errors import UsageError
 from flagfall.timing import (
     MS,
     S,
@@ -20,7 +23,7 @@ from flagfall.timing import (
     time_source,
     timekeeping,
 )
-from flagfall.timing.clocks import clock_of, counting_steps
+from flagfall.timing.clocks import ClockHold, clock_of, counting_steps, real_limit, real_sleep
 
 
 async def test_sleeping_takes_exactly_its_time(virtual_clock: VirtualClock):
@@ -165,3 +168,98 @@ async def test_a_restarted_clock_begins_at_zero_if_nothing_is_due_on_it(virtual_
     assert (virtual_clock.now_ns, trio.current_time()) == (0, 0.0)
     await trio.sleep(0.25)
     assert virtual_clock.now_ns == 250 * MS
+
+
+async def test_real_limits_count_real_time_while_the_clock_stands_still(virtual_clock: VirtualClock):
+    began = time.perf_counter()
+    with virtual_clock.hold():
+        with real_limit(0.2) as scope, trio.move_on_after(0.001):  # the virtual one never comes
+            await trio.sleep_forever()
+        assert scope.cancelled_caught
+        await real_sleep(0.1)
+    assert time.perf_counter() - began >= 0.3
+    assert virtual_clock.now_ns == 0
+
+
+async def test_real_limits_let_virtual_time_pass_where_nothing_holds_it(virtual_clock: VirtualClock):
+    with real_limit(60) as scope:
+        await trio.sleep(3600)
+    assert not scope.cancelled_caught
+    assert virtual_clock.now_ns == 3600 * S
+    with real_limit(0.01) as scope:
+        while True:  # noqa: ASYNC110 - it jumps from deadline to deadline, and never waits
+            await trio.sleep(1)
+    assert scope.cancelled_caught
+
+
+async def test_a_patient_limit_is_longer_on_a_virtual_clock_alone():
+    async def waited(clock: VirtualClock | None) -> float:
+        began = time.perf_counter()
+        with nullcontext() if clock is None else clock.hold(), real_limit(0.01, patient=True):
+            await trio.sleep_forever()
+        return time.perf_counter() - began
+
+    clock = VirtualClock(guard_seconds=2)
+    assert await trio.to_thread.run_sync(partial(trio.run, waited, clock, clock=clock)) >= 1
+    assert await trio.to_thread.run_sync(trio.run, waited, None) >= 0.01
+
+
+async def test_holds_are_counted_and_each_has_a_guard():
+    async def main() -> list[tuple[str, int]]:
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, VirtualClock)
+        seen: list[tuple[str, int]] = []
+
+        async def work(name: str, seconds: float) -> None:
+            hold = ClockHold(clock, lambda: seen.append((f"{name} is late", clock.now_ns)))
+            hold.begin()
+            hold.begin()  # it holds already
+            await real_sleep(seconds)
+            hold.end()
+            hold.end()
+            seen.append((name, clock.now_ns))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(work, "short", 0.1)
+            nursery.start_soon(work, "long", 1)
+            await trio.sleep(5)
+            seen.append(("sleeper", clock.now_ns))
+        return seen
+
+    clock = VirtualClock(guard_seconds=0.5)
+    seen = await trio.to_thread.run_sync(partial(trio.run, main, clock=clock))
+    assert seen == [("short", 0), ("long is late", 0), ("long", 0), ("sleeper", 5 * S)]
+
+
+async def test_a_hold_that_is_renewed_has_the_whole_time_of_its_guard():
+    async def main() -> list[str]:
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, VirtualClock)
+        late: list[str] = []
+        hold = ClockHold(clock, lambda: late.append("late"))
+        hold.begin()
+        for _ in range(10):
+            await real_sleep(0.1)
+            hold.renew()
+        hold.end()
+        return late
+
+    assert await trio.to_thread.run_sync(partial(trio.run, main, clock=VirtualClock(guard_seconds=0.9))) == []
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_guard_needs_some_time(seconds: float):
+    with pytest.raises(UsageError, match="guard_seconds"):
+        VirtualClock(guard_seconds=seconds)
+
+
+async def test_a_guard_may_be_without_limit():
+    async def main() -> None:
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, VirtualClock)
+        hold = ClockHold(clock, lambda: pytest.fail("there is no limit"))
+        hold.begin()
+        await real_sleep(0.05)
+        hold.end()
+
+    await trio.to_thread.run_sync(partial(trio.run, main, clock=VirtualClock(guard_seconds=float("inf"))))

@@ -13,21 +13,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Final
 
 from flagfall.agents.admission import is_loopback
 from flagfall.agents.listening import ListeningHost
 from flagfall.agents.spec import NETWORK
 from flagfall.agents.wire.admission import AgentAdmission, JoinPolicy, MatchPlace, StreamFactory
-from flagfall.agents.wire.session import MessageStream, WireSession
+from flagfall.agents.wire.session import MAX_UNSOLICITED, MessageStream, WireSession
 from flagfall.errors import AgentFault, UsageError, suggest
 from flagfall.kernel.channels.pipes import ByteStream, FramedStream
 from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
-
-MAX_UNSOLICITED: Final = 1_000
-"""The most messages that answer nothing while one answer is awaited; then the agent is disqualified."""
 
 
 class NetworkHost(ListeningHost[AgentAdmission]):
@@ -98,7 +94,8 @@ class NetworkHost(ListeningHost[AgentAdmission]):
                 try:
                     with place.in_place():
                         await session.start(channel)
-                        seat.clock.use_arrivals(channel.age_ns)
+                        if seat.hold is None:
+                            seat.clock.use_arrivals(channel.age_ns)
                         await session.play(channel)
                         admission.leave(place)  # before `bye`: the agent may join the next match at once
                         await session.end(channel)

@@ -19,7 +19,7 @@ from flagfall.agents.process.sandbox import check_sandbox_for
 from flagfall.agents.process.supervised import SupervisedProcess, prepare_fork_server, run_supervised
 from flagfall.agents.spec import AgentSpec, agent_name, split_command
 from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSession
-from flagfall.kernel.channels.pipes import FramedStream, PipeStream
+from flagfall.kernel.channels.pipes import ByteStream, FramedStream
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
 
@@ -69,17 +69,18 @@ class SubprocessHost:
                 await self._server_uses.pop().end()
 
     async def _play(
-        self, seat: HostSeat, briefing: Briefing, supervised: SupervisedProcess, pipe: PipeStream
+        self, seat: HostSeat, briefing: Briefing, supervised: SupervisedProcess, pipe: ByteStream
     ) -> None:
         channel, session = ProtocolChannel(FramedStream(pipe)), WireSession(seat, briefing, self._agent)
         await session.start(channel)
-        seat.clock.use_arrivals(channel.age_ns)
+        if seat.hold is None:
+            seat.clock.use_arrivals(channel.age_ns)
         if seat.budget.control.clock == "cpu":
             seat.clock.cpu_clock = supervised.cpu_clock()
         await session.play(channel)
         await session.end(channel)
         channel.close()
-        await supervised.wait_for_exit(CLOSE_SECONDS)
+        await supervised.wait_for_exit(CLOSE_SECONDS, patient=True)
 
     async def warm_up(self) -> None:
         """Wait for the fork server that starts the agent; see `flagfall.kernel.hosting.SharingHost`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
@@ -23,6 +23,9 @@ from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
+
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
 
 OBJECT: Final = "object"
 """Form of agents that are given as Python objects; the form of a text is its scheme."""
@@ -43,8 +46,8 @@ class Player:
         name: for tables and records; `None` for a short form of the text, or the name of the object.
         join_policy: the agents that may connect over a network; `None` for any client on this machine.
         learner_command: the program to start as the learner of round 1; `None` to wait for one.
-        think_ns: fixed time in nanoseconds that each action takes in the event loop: on the virtual clock
-            nothing else takes time.
+        think: the time that its turns take on the virtual clock, on which computing takes none; `None` for no
+            time but that of its own waiting.
         apart: without `host`, run it in a process of its own wherever it can.
     """
 
@@ -54,7 +57,7 @@ class Player:
     isolation: Isolation = DEFAULT_ISOLATION
     join_policy: JoinPolicy | None = None
     learner_command: str | None = None
-    think_ns: int = 0
+    think: SeatLatency | None = None
     apart: bool = False
 
     @cached_property
@@ -77,22 +80,26 @@ class Player:
         Raises:
             UsageError: it cannot.
         """
+        if self.think is not None and not virtual:
+            raise UsageError(
+                f"{named('think')}: a model of latency needs the virtual clock ({named('clock')} virtual), on"
+                " which nothing else takes time"
+            )
         if _is_host(self.agent):
             return
-        if virtual and self.host not in {None, "task"}:
+        if virtual and self.spec is not None and self.spec.form.plays_tracks:
             raise UsageError(
-                f"{named('clock')} virtual needs agents in the event loop, and a {self.host} runs in real"
-                f" time: leave {named('host')} out, or use the wall clock"
+                f"{self.spec.text}: it is a program of its own and plays in real time: leave"
+                f" {named('clock')} out"
             )
-        kind = "task" if virtual else self.host
-        self._entry(kind, named("clock" if virtual else "host"))
+        found = self._entry(virtual=virtual, field=named("host"))
+        kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
             entry.isolates for entry in HOSTS if kind in {None, entry.kind}
         ):
-            raise UsageError(
-                f"the settings of isolation ({named('isolation')}) apply only to agents in processes: leave"
-                f" {named('clock' if virtual else 'host')} out"
-            )
+            fix = f"write {named('host')} process" if virtual else f"leave {named('host')} out"
+            what = f"the settings of isolation ({named('isolation')})"
+            raise UsageError(f"{what} apply only to agents in processes: {fix}")
 
     def seated(self, *, virtual: bool = False) -> AgentHost:
         """Return a host for the agent.
@@ -105,23 +112,28 @@ class Player:
         spec, isolation = self.spec, self.isolation
         if spec is not None and spec.scheme == "sample":
             isolation = _prepared(load_agent(spec), isolation)  # mistakes are reported before any start
-        kind = "task" if virtual and self.host is None else self.host
-        entry = self._entry(kind, "clock" if virtual else "host")
+        entry = self._entry(virtual=virtual)
         player = attrs.evolve(self, name=self.label, isolation=isolation)
         return entry.make(self.agent if spec is None else spec, player)
 
-    @property
-    def isolates(self) -> bool:
-        """The agent, which has been checked, runs where an `Isolation` is applied."""
-        return not _is_host(self.agent) and self._entry(self.host, "host").isolates
+    def isolates(self, *, virtual: bool) -> bool:
+        """Return whether the agent, which has been checked, runs where an `Isolation` is applied."""
+        return not _is_host(self.agent) and self._entry(virtual=virtual).isolates
 
-    def _entry(self, kind: HostKind | None, field: str) -> HostEntry:
-        """Return the row that runs the agent; raises `UsageError` if no row does."""
+    def _entry(self, *, virtual: bool, field: str = "host") -> HostEntry:
+        """Return the row that runs the agent; raises `UsageError` if no row does.
+
+        On the virtual clock that is the event loop, unless another host is asked for, or none but another can
+        run it.
+        """
         spec = self.spec
+        kind: HostKind | None = self.host
         form = OBJECT if spec is None else spec.scheme
         rows = [entry for entry in HOSTS if entry.can_run(form)]
         found = {entry.kind: entry for entry in rows}
         default = next((entry for entry in rows if form in entry.default_for), None)
+        if kind is None and virtual and "task" in found:
+            kind = "task"
         if kind == "process" and default is not None and default.kind == "remote":
             kind = "remote"
         if kind is None and self.apart and "process" in found:
@@ -168,7 +180,7 @@ def _refuse_elsewhere(spec: AgentSpec, _player: Player) -> AgentHost:
 HOSTS: Final[list[HostEntry]] = [
     HostEntry(
         "task",
-        lambda agent, player: LoopHost(_for_trio(_loaded(agent), player), player.label, player.think_ns),
+        lambda agent, player: LoopHost(_for_trio(_loaded(agent), player), player.label),
         default_for={"object", "sample"},
         on_request={"python"},
     ),
@@ -254,7 +266,7 @@ def _for_trio(agent: Any, player: Player) -> Any:
     if getattr(agent, "loop", None) == "asyncio":
         raise UsageError(
             f"{player.label} is written for asyncio (its loop), and the event loop here is trio's: use host"
-            " process or thread, and not the virtual clock"
+            " process or thread"
         )
     return agent
 
@@ -269,5 +281,5 @@ def _no_host(agent: Any, spec: AgentSpec | None, found: Iterable[HostKind], fiel
     if spec.form.is_person:
         return f"{spec.text}: a human plays in the event loop, with host task"
     if not {"task", "thread"}.intersection(kinds):
-        return f"{spec.text}: it is a process of its own and plays in real time: leave {field} out"
+        return f"{spec.text}: it is a program of its own: leave {field} out"
     return f"{spec.text}: this agent runs with host {' or '.join(kinds)}: leave {field} out"

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, Self
@@ -26,6 +27,7 @@ from flagfall.agents.process.enforcement import AgentReport
 from flagfall.agents.process.supervisor import status_of
 from flagfall.errors import FlagfallError
 from flagfall.kernel.channels.pipes import open_stamped_pipe
+from flagfall.timing.clocks import real_limit, real_sleep
 
 WORKER: Final = (sys.executable, "-m", "flagfall.agents")
 """The program that plays a Python agent; with `--check SPEC` it only loads one."""
@@ -150,36 +152,36 @@ class _Server:
 
     async def request(self, descriptors: Sequence[int]) -> None:
         """Request a fork; raises `ForkServerError` if the server is gone, or its queue stays full."""
-        end = trio.current_time() + START_SECONDS
+        end = time.monotonic() + START_SECONDS
         while True:
             try:
                 socket.send_fds(self._control, [b"f"], descriptors)
             except OSError as error:
-                if not isinstance(error, BlockingIOError) or trio.current_time() > end:
+                if not isinstance(error, BlockingIOError) or time.monotonic() > end:
                     raise ForkServerError(f"the fork server takes no request: {error}") from error
                 self.check()
-                await trio.sleep(RETRY_SECONDS)
+                await real_sleep(RETRY_SECONDS)
             else:
                 return
 
     async def wait_ready(self) -> None:
         """Wait until the server has imported everything; raises `ForkServerError` if that fails."""
-        end = trio.current_time() + START_SECONDS
+        end = time.monotonic() + START_SECONDS
         while not self._is_ready:
             with suppress(BlockingIOError):
                 self._is_ready = bool(self._control.recv(1))
                 if not self._is_ready:
                     raise ForkServerError("the fork server has ended")
             self.check()
-            if trio.current_time() > end:
+            if time.monotonic() > end:
                 raise ForkServerError("the fork server does not come up")
-            await trio.sleep(RETRY_SECONDS)
+            await real_sleep(RETRY_SECONDS)
 
     async def wait_readable(self, connection: socket.socket) -> None:
         """Wait for the answer of a process that was requested; raises `ForkServerError` without one."""
-        with trio.move_on_after(START_SECONDS):
+        with real_limit(START_SECONDS):
             while True:
-                with trio.move_on_after(LOOK_SECONDS):
+                with real_limit(LOOK_SECONDS):
                     await wait_readable(connection)
                     return
                 self.check()

@@ -11,8 +11,9 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 import trio
@@ -30,6 +31,7 @@ from flagfall.kernel.channels.pipes import READ_BYTES, PipeStream, open_stamped_
 from flagfall.kernel.outcomes import STDERR_BYTES, end_of
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import NowNs, process_cpu_clock
+from flagfall.timing.clocks import real_limit, real_sleep
 from flagfall.timing.durations import S
 
 EXIT_GRACE_SECONDS: Final = 0.1
@@ -238,8 +240,8 @@ async def supervise(
                     await play(stack)
                 except (AgentFault, HostFault) as caught:
                     fault = caught
-                    if isinstance(caught, AgentFault) and caught.reason != "garbage":
-                        await supervised.wait_for_exit(EXIT_GRACE_SECONDS)
+                    if isinstance(caught, AgentFault):
+                        await supervised.wait_after(caught, seat)
                 nursery.cancel_scope.cancel()
     finally:
         await supervised.end()
@@ -291,6 +293,36 @@ def _remove(folder: str, group: Path | None) -> None:
         time.sleep(_AGAIN_SECONDS)
 
 
+class SupervisorProcess(Protocol):
+    """The process of a supervisor with the streams of its program, such as a `trio.Process`."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, or minus the number of a signal; `None` while it runs."""
+
+    @property
+    def stdin(self) -> trio.abc.SendStream | None:
+        """The standard input of the program."""
+
+    @property
+    def stdout(self) -> trio.abc.ReceiveStream | None:
+        """The standard output of the program."""
+
+    @property
+    def stderr(self) -> trio.abc.ReceiveStream | None:
+        """The standard error of the program."""
+
+    async def wait(self) -> int:
+        """Wait until it has ended, and return its exit code."""
+
+    def send_signal(self, sig: signal.Signals) -> None:
+        """Send it a signal."""
+
+
 @attrs.define(eq=False)
 class SupervisedProcess:
     """A program that runs under a supervisor.
@@ -303,7 +335,7 @@ class SupervisedProcess:
         prints: what it writes to its standard error.
     """
 
-    process: trio.Process | forking.ForkedProcess
+    process: SupervisorProcess
     _folder: str
     _group: Path | None
     _report: AgentReport
@@ -311,6 +343,7 @@ class SupervisedProcess:
     _sandbox: Sandboxed | None = None
     _use: forking.ForkServerUse | None = None
     prints: Prints = attrs.field(factory=lambda: Prints(STDERR_BYTES), init=False)
+    _own_code: int | None = attrs.field(default=None, init=False)
 
     def take_pipe(self) -> PipeStream:
         """Return its standard input and output as one stream; the streams of `process` are closed."""
@@ -323,8 +356,12 @@ class SupervisedProcess:
         return PipeStream(reading, writing)
 
     def keep_prints(self, seat: HostSeat) -> None:
-        """Keep what it writes to its standard error as the prints of the agent of a seat."""
-        self.prints = Prints(STDERR_BYTES, seat.number, lambda: seat.turn_number)
+        """Keep what it writes to its standard error as the prints of the agent of a seat.
+
+        When that is read depends on real time, so on the virtual clock all of it belongs to one turn.
+        """
+        turn = (lambda: 0) if seat.hold is not None else (lambda: seat.turn_number)
+        self.prints = Prints(STDERR_BYTES, seat.number, turn)
 
     async def read_stderr(self) -> None:
         """Read its standard error as it comes, so that it never waits for room in the pipe for long."""
@@ -334,7 +371,7 @@ class SupervisedProcess:
             self.prints.add(chunk)
             read += len(chunk)
             if read > FREE_STDERR_BYTES:
-                await trio.sleep(STDERR_PAUSE_SECONDS)
+                await real_sleep(STDERR_PAUSE_SECONDS)
 
     async def follow(self) -> None:
         """Kill the agent if its supervisor ends before it: its limits would not be enforced any more."""
@@ -355,21 +392,34 @@ class SupervisedProcess:
             return usage_clock(group)
         return _family_clock(self.process.pid)
 
-    async def wait_for_exit(self, seconds: float) -> bool:
-        """Wait for its end; return true if it has ended."""
-        with trio.move_on_after(seconds):
+    async def wait_for_exit(self, seconds: float, *, patient: bool = False) -> bool:
+        """Wait for its end; return true if it has ended. See `flagfall.timing.clocks.real_limit`."""
+        with real_limit(seconds, patient=patient):
             await self.process.wait()
         return self.process.returncode is not None
+
+    async def wait_after(self, fault: AgentFault, seat: HostSeat) -> None:
+        """Wait for a program that broke down to end by itself, so that its exit code is its own.
+
+        One that sends garbage is ended at once; but on the virtual clock what it still prints must not depend
+        on the moment.
+        """
+        if seat.hold is not None:
+            seat.hold.renew()  # a fault is known by now
+        elif fault.reason == "garbage":
+            return
+        await self.wait_for_exit(EXIT_GRACE_SECONDS, patient=True)
 
     async def end(self) -> None:
         """End it with all that it started, and remove what it left; cannot be cancelled."""
         process = self.process
+        self._own_code = process.returncode
         with trio.CancelScope(shield=True):
             try:
                 if process.returncode is None:
                     self._signal(signal.SIGTERM)
                     if not await self.wait_for_exit(SUPERVISOR_SECONDS):
-                        await trio.to_thread.run_sync(self._kill_below)
+                        await self._kill_below()
                         self._signal(signal.SIGCONT)
                         await self.wait_for_exit(_PATIENCE_SECONDS)
                 await self._end_by_force()
@@ -389,12 +439,12 @@ class SupervisedProcess:
         with suppress(ProcessLookupError, PermissionError):
             self.process.send_signal(number)
 
-    def _kill_below(self) -> None:
+    async def _kill_below(self) -> None:
         process = self.process
+        kill = partial(kill_below, process.pid, self._group)  # its pid is kept until it is waited for
         if isinstance(process, forking.ForkedProcess):
-            kill_below(process.pid, self._group, is_there=lambda: not process.has_ended())
-        else:  # its pid is kept until it is waited for
-            kill_below(process.pid, self._group)
+            kill = partial(kill, is_there=lambda: not process.has_ended())
+        await trio.to_thread.run_sync(kill)
 
     async def _end_by_force(self) -> None:
         """Do what the supervisor should have done, if that was killed or stopped."""
@@ -423,8 +473,11 @@ class SupervisedProcess:
         return end_of(self.prints.parts())
 
     def with_stderr_tail(self, fault: AgentFault) -> AgentFault:
-        """Return a fault with the exit code and the end of the standard error of the process."""
-        code = self.process.returncode
+        """Return a fault with the end of the standard error of the process, and its exit code.
+
+        That of a process that was ended says nothing, and is left out.
+        """
+        code = self._own_code
         ended = "" if code is None else f" (exit code {code})"
         lines = [fault.detail + ended, self.stderr_tail, self.hint(fault.detail)]
         return AgentFault(fault.reason, "\n".join(filter(None, lines)))

@@ -18,6 +18,7 @@ import secrets
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -115,10 +116,10 @@ class _JoinedAgent:
     """An agent that has sent the right token."""
 
     channel: ProtocolChannel
-    _fd: int
+    _is_closed: Callable[[], bool]
 
     def is_open(self) -> bool:
-        return not is_hung_up(self._fd)
+        return not self._is_closed()
 
     def close(self) -> None:
         self.channel.close()
@@ -146,17 +147,25 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
         try:
             context = self._context
             connection = tcp_stream(stream) if context is None else await tls_stream(stream, context)
-            messages = await self._open_stream(connection)
-            messages.allow(MAX_JOIN_BYTES)
-            await self._join(messages)
-            messages.allow(self._join_policy.max_message_bytes)
-            return _JoinedAgent(ProtocolChannel(messages), fd)
+            return await self.join(connection, partial(is_hung_up, fd))
         except BaseException:
             if connection is not None:
                 connection.close()
             raise
 
-    async def _join(self, messages: MessageStream) -> None:
+    async def join(self, connection: ByteStream, is_closed: Callable[[], bool]) -> _JoinedAgent:
+        """Check the `join` of a connection that is secured; raises as `Admission.authenticate` does.
+
+        Args:
+            is_closed: returns whether the other end has closed, even if data before that is unread.
+        """
+        messages = await self._open_stream(connection)
+        messages.allow(MAX_JOIN_BYTES)
+        await self._check_join(messages)
+        messages.allow(self._join_policy.max_message_bytes)
+        return _JoinedAgent(ProtocolChannel(messages), is_closed)
+
+    async def _check_join(self, messages: MessageStream) -> None:
         """Receive and check `join`; raises `Refusal` if the agent may not join, which was sent the reason."""
         join = decode_from_agent(await messages.receive(), "json")
         token = self._join_policy.token.encode()

@@ -15,8 +15,9 @@ import random
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -140,8 +141,12 @@ def connect_and_play(
         HostFault: the connection was lost, or the match was over when the agent came back.
     """
     ours, theirs = socket.socketpair()
-    relay = _Relay(server, theirs, server.context(), tell)
-    thread = threading.Thread(target=trio.run, args=(relay.run,), daemon=True, name="wire of an agent")
+    relay = Relay(server, partial(_open_connection, server, server.context()), tell)
+    thread = threading.Thread(
+        target=lambda: trio.run(relay.run, FramedStream(PipeStream(theirs.detach()))),
+        daemon=True,
+        name="wire of an agent",
+    )
     with ours:
         thread.start()
         failed = serve(ours.fileno(), ours.fileno(), lambda _name: load())
@@ -152,17 +157,22 @@ def connect_and_play(
 
 
 @attrs.define(eq=False)
-class _Relay:
+class Relay:
     """Relays messages between the network and the agent.
+
+    Args:
+        dial: opens a connection to the server; what it raises (`OSError`, or as `MessageStream.receive`) is
+            a reason to try again.
+        random: draws the pauses between two attempts.
 
     Attributes:
         error: the reason why it ended early, if it did.
     """
 
     _server: ServerAddress
-    _agents_end: socket.socket
-    _context: ssl.SSLContext | None
-    _tell: Callable[[str], None]
+    _dial: Callable[[], Awaitable[MessageStream]]
+    _tell: Callable[[str], None] = lambda _line: None
+    _random: random.Random = attrs.field(factory=random.Random)
     error: HostFault | UsageError | None = None
     _encoding: messages.Encoding = "json"
     _match: str | None = None
@@ -172,9 +182,8 @@ class _Relay:
     _answered: tuple[int, bytes] | None = None
     _host: MessageStream | None = None
 
-    async def run(self) -> None:
-        """Relay messages until the match is over."""
-        agent = FramedStream(PipeStream(self._agents_end.detach()))
+    async def run(self, agent: FramedStream) -> None:
+        """Relay messages until the match is over, to an agent and from it; its stream is closed then."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._from_agent, agent, nursery.cancel_scope)
@@ -296,7 +305,7 @@ class _Relay:
             if attempt.cancelled_caught:
                 why = "no answer in time"
             self._tell(f"no match at {self._server} yet; trying for {self._server.wait_seconds:g} s")
-            await trio.sleep(min(random.uniform(0, pause), max(0, deadline - trio.current_time())))
+            await trio.sleep(min(self._random.uniform(0, pause), max(0, deadline - trio.current_time())))
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         raise UsageError(f"no connection to {self._server}: {why}")
 
@@ -327,27 +336,35 @@ class _Relay:
 
     async def _try(self) -> tuple[MessageStream, bytes]:
         """Connect, send `join`, and return the connection and the first message."""
-        server = self._server
-        socket_stream = await trio.open_tcp_stream(server.host, server.port)
-        socket_stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        socket_stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
-        if self._context is None:
-            connection: ByteStream = tcp_stream(socket_stream)
-        else:
-            connection = await tls_stream(socket_stream, self._context, server.host)
+        stream = await self._dial()
         try:
-            stream: MessageStream = FramedStream(connection)
-            if server.scheme in {"ws", "wss"}:
-                from flagfall.agents.wire.websocket import WebSocketStream  # noqa: PLC0415 - an extra
-
-                web = WebSocketStream(connection, server=False)
-                await web.connect(server.place)
-                stream = web
-            await stream.send(messages.encode(messages.Join(server.token, self._match or ""), "json"))
+            join = messages.Join(self._server.token, self._match or "")
+            await stream.send(messages.encode(join, "json"))
             return stream, await stream.receive()
         except BaseException:
-            connection.close()
+            stream.close()
             raise
+
+
+async def _open_connection(server: ServerAddress, context: ssl.SSLContext | None) -> MessageStream:
+    socket_stream = await trio.open_tcp_stream(server.host, server.port)
+    socket_stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    socket_stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+    if context is None:
+        connection: ByteStream = tcp_stream(socket_stream)
+    else:
+        connection = await tls_stream(socket_stream, context, server.host)
+    if server.scheme not in {"ws", "wss"}:
+        return FramedStream(connection)
+    from flagfall.agents.wire.websocket import WebSocketStream  # noqa: PLC0415 - an extra
+
+    web = WebSocketStream(connection, server=False)
+    try:
+        await web.connect(server.place)
+    except BaseException:
+        connection.close()
+        raise
+    return web
 
 
 def _describe(error: BaseException) -> str:

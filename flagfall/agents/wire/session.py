@@ -34,6 +34,7 @@ from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.spaces import Spaces, TaskDescription, describe_observation, describe_task, spaces_of
 from flagfall.timing import NEVER_NS
+from flagfall.timing.clocks import real_limit, real_sleep
 
 CLOSE_SECONDS: Final = 0.5
 """Maximum time for an agent to close and end by itself after the match."""
@@ -44,6 +45,10 @@ MAX_READ_AT_ONCE: Final = 100
 FLOOD_PAUSE_SECONDS: Final = 0.002
 """The pause after `MAX_READ_AT_ONCE` of them: meanwhile the pipe of an agent that sends more fills up, and
 holds the agent up."""
+
+MAX_UNSOLICITED: Final = 1_000
+"""The most messages that answer nothing while one answer is awaited, of an agent elsewhere or for which the
+virtual clock stands still; then the agent is disqualified."""
 
 MAX_UNWAITED_NS: Final = 1_000_000
 """The longest time in which answers are taken as soon as they are there, before the rest of the loop runs.
@@ -168,7 +173,7 @@ class ProtocolChannel:
 
         Raises `AgentFault` if it failed.
         """
-        with trio.move_on_after(CLOSE_SECONDS):
+        with real_limit(CLOSE_SECONDS, patient=True):
             while True:
                 try:
                     await self.receive()
@@ -194,7 +199,7 @@ class WireSession:
 
     Args:
         max_unsolicited: the most messages in a row that answer nothing, before the agent is disqualified;
-            `None` if it can do no harm by them.
+            `None` if it can do no harm by them: its time runs meanwhile.
         match: the id by which an agent names the match when it comes back; empty if it cannot.
 
     Attributes:
@@ -282,7 +287,7 @@ class WireSession:
                 envelope.phase,
                 envelope.observation,
                 envelope.reward,
-                None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - seat.taken_ns)),
+                None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - seat.taken_ns - seat.delay_ns)),
                 UNSET if envelope.late is None else envelope.late,
                 spaces,
                 task,
@@ -312,6 +317,9 @@ class WireSession:
 
     async def _receive_answer(self, channel: ProtocolChannel, number: int, first: FromAgent | None) -> None:
         """Hand messages to the seat until the agent has answered or skipped the envelope of a number."""
+        most = self._max_unsolicited
+        if most is None and self._seat.hold is not None:
+            most = MAX_UNSOLICITED
         for received in itertools.count(1):
             message = await channel.receive() if first is None else first
             first = None
@@ -324,10 +332,10 @@ class WireSession:
                 raise AgentFault("garbage", f"expected answer, got {_name(message)}")
             if message.number == number:
                 return
-            if self._max_unsolicited is not None and received > self._max_unsolicited:
-                raise AgentFault("garbage", f"more than {self._max_unsolicited} messages that answer nothing")
+            if most is not None and received > most:
+                raise AgentFault("garbage", f"more than {most} messages that answer nothing")
             if received % MAX_READ_AT_ONCE == 0:
-                await trio.sleep(FLOOD_PAUSE_SECONDS)
+                await real_sleep(FLOOD_PAUSE_SECONDS)
 
     def _forget_sent(self) -> None:
         self._shown_task = self._sent_spaces = self._sent_task = None

@@ -132,7 +132,7 @@ class WebSocketStream:
             if pings > MAX_PINGS or parts > MAX_PARTS:
                 raise FrameError("a flood of pings or pongs, or of parts of one message")
             if len(whole) > self._max_bytes:
-                raise FrameError(f"a message of {len(whole)} bytes and more; {self._max_bytes} is the limit")
+                raise FrameError(f"a message of too many bytes; {self._max_bytes} is the limit")
             if isinstance(event, events.Message) and event.message_finished:
                 return bytes(whole)
 

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import trio
 from msgspec import UNSET
@@ -93,8 +93,9 @@ def serve(
     Returns:
         The failure that was reported to the host, if the agent broke down.
     """
-    link = _Link(read_fd, write_fd, times)
-    try:
+    end = _Descriptors(read_fd, write_fd)
+    link = _Link(end, times)
+    with _Failure(link) as failure:
         hello = _now(link.receive_hello())
         if hello.spaces is None or has_arrays(hello.spaces.observation):
             importlib.import_module("numpy")  # or the first turn would pay for it
@@ -103,20 +104,52 @@ def serve(
         if loop == "asyncio":
             import asyncio  # noqa: PLC0415 - few agents need it, and it takes as long as half of this package
 
-            asyncio.run(_serve(_asyncio_link(link), hello, agent))
+            end.wait = _asyncio_readable
+            asyncio.run(_serve(link, hello, agent))
         elif loop == "trio":
-            trio.run(_serve, link.with_wait(trio.lowlevel.wait_readable), hello, agent)
+            end.wait = trio.lowlevel.wait_readable
+            trio.run(_serve, link, hello, agent)
         else:
             _now(_serve(link, hello, agent))
-    except _HostGone:
-        pass
-    except BaseException as error:  # noqa: BLE001 - whatever stops the agent is reported to the host
-        reason = error.reason if isinstance(error, AgentFault) else "crashed"
-        failed = Failed(reason if link.ready else "not started", _report(error))
-        with suppress(_HostGone):
-            link.send(failed)
-        return failed
-    return None
+    return failure.reported
+
+
+async def serve_in_loop(end: AgentsEnd, agent: Any, now: NowNs) -> Failed | None:
+    """Play one match over a stream in the event loop of trio that runs; returns as `serve` does.
+
+    Args:
+        agent: the agent, of any kind that a loop of trio plays.
+        now: the clock of its timer.
+    """
+    link = _Link(end, None, now)
+    with _Failure(link) as failure:
+        await _serve(link, await link.receive_hello(), agent)
+    return failure.reported
+
+
+class _Failure:
+    """Reports to the host whatever stops an agent.
+
+    Attributes:
+        reported: what was reported; `None` for nothing.
+    """
+
+    def __init__(self, link: _Link) -> None:
+        self.reported: Failed | None = None
+        self._link = link
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if isinstance(error, trio.Cancelled):  # the loop is not its own
+            return False
+        if error is not None and not isinstance(error, _HostGone):
+            reason = error.reason if isinstance(error, AgentFault) else "crashed"
+            self.reported = Failed(reason if self._link.ready else "not started", _report(error))
+            with suppress(_HostGone):
+                self._link.send(self.reported)
+        return True
 
 
 async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
@@ -147,21 +180,53 @@ class _HostGone(Exception):
     """The host closed its end without `bye`."""
 
 
-class _Link:
-    """Messages over descriptors, for any event loop: lines of JSON, then frames of MessagePack."""
+class AgentsEnd(Protocol):
+    """The agent's end of a stream of bytes."""
 
-    def __init__(self, read_fd: int, write_fd: int, times: TurnTimes | None) -> None:
+    async def read(self) -> bytes:
+        """Read what is there, and wait until there is something; empty when the host has closed."""
+
+    def write(self, data: bytes) -> None:
+        """Write all of it; raises `ConnectionError` if the host has closed."""
+
+
+class _Descriptors:
+    """A pair of descriptors.
+
+    Attributes:
+        wait: waits for input, by the event loop that runs; `None` where none does.
+    """
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self.wait: Readable | None = None
+        self._read_fd, self._write_fd = read_fd, write_fd
+
+    async def read(self) -> bytes:
+        if self.wait is not None:
+            await self.wait(self._read_fd)
+        try:
+            return os.read(self._read_fd, READ_BYTES)
+        except ConnectionError:  # a socket that was closed while data was on its way
+            return b""
+
+    def write(self, data: bytes) -> None:
+        sent = os.write(self._write_fd, data)
+        if sent < len(data):  # it is longer than the pipe
+            left = memoryview(data)[sent:]
+            while left:
+                left = left[os.write(self._write_fd, left) :]
+
+
+class _Link:
+    """Messages over a stream, for any event loop: lines of JSON, then frames of MessagePack."""
+
+    def __init__(self, end: AgentsEnd, times: TurnTimes | None, now: NowNs = time.perf_counter_ns) -> None:
         self.ready = False
         self.times = times
-        self.fds = read_fd, write_fd
-        self._wait: Readable | None = None
+        self.now = now
+        self._end = end
         self._lines = LineReader(MAX_FRAME_BYTES)
         self._framer = Framer()
-
-    def with_wait(self, wait: Readable) -> _Link:
-        """Return the same link, which waits in an event loop."""
-        self._wait = wait
-        return self
 
     async def receive_hello(self) -> Hello:
         message = await self.receive()
@@ -181,12 +246,7 @@ class _Link:
         return decode_to_agent(payload, "msgpack")
 
     async def _read(self) -> bytes:
-        if self._wait is not None:
-            await self._wait(self.fds[0])
-        try:
-            data = os.read(self.fds[0], READ_BYTES)
-        except ConnectionError:  # a socket that was closed while data was on its way
-            data = b""
+        data = await self._end.read()
         if not data:
             raise _HostGone
         return data
@@ -207,11 +267,7 @@ class _Link:
 
     def _write(self, data: bytes) -> None:
         try:
-            sent = os.write(self.fds[1], data)
-            if sent < len(data):  # it is longer than the pipe
-                left = memoryview(data)[sent:]
-                while left:
-                    left = left[os.write(self.fds[1], left) :]
+            self._end.write(data)
         except ConnectionError:
             raise _HostGone from None
 
@@ -220,8 +276,8 @@ class _WireSeat:
     """The seat of an agent at this end of the protocol, as `flagfall.kernel.seat.Seat` in the loop."""
 
     def __init__(self, link: _Link) -> None:
-        self._time: tuple[int, int, object] = time.perf_counter_ns(), NEVER_NS, None
-        self.timer = ElapsedTimer(time.perf_counter_ns, lambda: self._time)
+        self._time: tuple[int, int, object] = link.now(), NEVER_NS, None
+        self.timer = ElapsedTimer(link.now, lambda: self._time)
         self.wants: frozenset[str] = frozenset({"act"})
         self._link = link
         self._taken: Envelope | None = None
@@ -259,7 +315,7 @@ class _WireSeat:
         self.learn(message)
         self.text = "" if message.text is UNSET else message.text
         envelope = self._taken = message.envelope
-        self._time = time.perf_counter_ns(), limit_ns, envelope.late
+        self._time = self._link.now(), limit_ns, envelope.late
         if self._link.times is not None:
             self._link.times.take(envelope.number)
         return envelope
@@ -277,19 +333,16 @@ class _WireSeat:
         self._note = to_recordable(value)
 
 
-def _asyncio_link(link: _Link) -> _Link:
+async def _asyncio_readable(fd: int) -> None:
     import asyncio  # noqa: PLC0415 - see `serve`
 
-    async def readable(fd: int) -> None:
-        loop = asyncio.get_running_loop()
-        ready = loop.create_future()
-        loop.add_reader(fd, _settle, ready)
-        try:
-            await ready
-        finally:
-            loop.remove_reader(fd)
-
-    return link.with_wait(readable)
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(fd, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -22,7 +22,7 @@ import trio
 from flagfall.agents.admission import LOOPBACK
 from flagfall.agents.listening import ListeningHost
 from flagfall.agents.process.isolation import NO_ISOLATION
-from flagfall.agents.process.supervised import EXIT_GRACE_SECONDS, SupervisedProcess, open_supervised
+from flagfall.agents.process.supervised import SupervisedProcess, open_supervised
 from flagfall.agents.spec import LEARNER_PORT, split_command
 from flagfall.agents.wire.session import describe_spaces
 from flagfall.agents.zmq.pair_socket import (
@@ -40,6 +40,7 @@ from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.roles import TaskRole
 from flagfall.kernel.seat import HostSeat
 from flagfall.timing import NowNs
+from flagfall.timing.clocks import real_sleep
 
 MAX_DROPPED: Final = 1_000
 """The most replies that answer nothing and are dropped before a token is sent: as many as a ZeroMQ socket
@@ -219,7 +220,8 @@ class _LearnerSession:
             self._seat.agent.wants = frozenset({"act", "result"})
             self._seat.agent.reply()
             self._seat.clock.cpu_clock = cpu_clock  # only now: the wall clock times the start
-        self._seat.clock.use_arrivals(connection.age_ns)
+        if self._seat.hold is None:
+            self._seat.clock.use_arrivals(connection.age_ns)
 
     async def answer_turns(self, connection: LearnerConnection) -> None:
         """Play until there are no more turns; raises `ConnectionLost` if the learner is gone."""
@@ -237,10 +239,11 @@ class _LearnerSession:
     async def _answer(self, connection: LearnerConnection, envelope: Envelope) -> None:
         self._look_at_task()
         token = token_text(envelope.observation, bits=self._bits)
-        await _drop_surplus(
-            connection,  # what has come before the token cannot be the reply to it
-            lambda frames: self._seat.agent.reply(read_reply(frames, bits=self._bits), self._newest),
-        )
+        if self._seat.hold is None:  # on the virtual clock the order alone counts, not when a reply comes
+            await _drop_surplus(
+                connection,  # what has come before the token cannot be the reply to it
+                lambda frames: self._seat.agent.reply(read_reply(frames, bits=self._bits), self._newest),
+            )
         reward = reward_text(envelope.reward + connection.unsent_reward)
         connection.unsent_reward = 0
         await connection.send(reward, token)
@@ -294,7 +297,8 @@ async def _play_with_program(match: _LearnerMatch, start: Envelope, command: lis
                     await supervised.wait_for_exit(READ_LAST_SECONDS)
             except (AgentFault, HostFault) as caught:
                 fault = caught
-                await supervised.wait_for_exit(EXIT_GRACE_SECONDS)  # for an exit code of its own
+                if isinstance(caught, AgentFault):
+                    await supervised.wait_after(caught, match.seat)
             nursery.cancel_scope.cancel()
     finally:
         await supervised.end()
@@ -306,5 +310,5 @@ async def _play_with_program(match: _LearnerMatch, start: Envelope, command: lis
 async def _give_up_at_exit(match: _LearnerMatch, supervised: SupervisedProcess) -> None:
     """Stop waiting for a learner that ends before it sends `hello`."""
     await supervised.process.wait()
-    await trio.sleep(READ_HELLO_SECONDS)
+    await real_sleep(READ_HELLO_SECONDS)
     match.give_up("its program ended before it said hello")

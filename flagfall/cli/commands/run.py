@@ -14,10 +14,16 @@ from flagfall.errors import UNAVAILABLE, UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import trio
+
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.cli.runs.plan import RunPlan
     from flagfall.cli.runs.session import RunSession
+    from flagfall.testing.faults import Fault, FaultSchedule
+    from flagfall.timing.latency import SeatLatency
 
 
 def run(
@@ -38,6 +44,8 @@ def run(
     pass_env: Texts = None,
     show: Texts = None,
     tick: str | None = None,
+    fault: Texts = None,
+    think: Texts = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Flag = False,
     results: Path | None = None,
@@ -88,7 +96,7 @@ def run(
         no_timeout: Disable all time limits, whatever `--time-control` says; for debuggers.
         clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte.
         host: Where agents run. By default samples run in the event loop and your own agents in processes;
-            under the virtual clock all run in the event loop.
+            under the virtual clock all that can run in the event loop.
         isolation: Isolation of agents in processes: `process` (limits, few environment variables, private
             temporary files), `sandbox` (also no network, and a read-only view of few files; needs
             bubblewrap), or `none`.
@@ -98,6 +106,12 @@ def run(
         show: Files and folders that agents in a sandbox can read besides their own file or package.
         tick: Real-time pace: at each tick (such as `20ms`) the environment takes the newest action of each
             agent.
+        fault: Simulate the match, on the virtual clock in one process, and let this go wrong: such as
+            `"seat 0: crash @turn 200"`, `"disconnect 3s @turn 5"` or `"disk full @1.5s"` (docs/faults.md).
+            Agents are at the other end of a simulated network; with `--host process` or `task` as there.
+        think: Time that turns take on the virtual clock, such as `20ms`, `"lognormal(20ms, 0.8)"` or
+            `"act=20ms start=1s network=2ms"` (docs/time.md): one model for all agents, or one for each
+            `--agent` in their order, `none` for one that takes no time.
         journal: Record the match in this file; a name that ends in `.zst` compresses it. In a series each
             match has a numbered file: `run-0.jsonl`, `run-1.jsonl`, ...
         whole_observations: Keep observations of any length in journals; by default long ones, such as
@@ -131,23 +145,25 @@ def run(
     from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
     from flagfall.playing import MatchRequest
     from flagfall.tasks.adapters.environment_task import split_texts
-    from flagfall.timing import VirtualClock
     from flagfall.timing.control import UNTIMED
 
     ids = tuple(part for text in task or () for part in split_texts(text))
     options = TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes)
     tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
     kept = Isolation.from_options(isolation, limits, pass_env, show)
+    faults = _schedule(fault)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
+    names = _agents(agent or [], learner_port, learner_address, learner_cmd)
+    models = _models(think or [], len(names))
     request = MatchRequest(
         tasks=tasks,
         agents=tuple(
-            Player(text, host, None, kept, join_policy, learner_cmd)
-            for text in _agents(agent or [], learner_port, learner_address, learner_cmd)
+            Player(text, host, None, kept, join_policy, learner_cmd, model)
+            for text, model in zip(names, models, strict=True)
         ),
         scheduler=order,
         time_control=UNTIMED if no_timeout else time_control,
-        clock=clock,
+        clock=clock if faults is None else "virtual",
         seed=seed,
         steps=steps,
         tick_ns=None if tick is None else check_tick(tick),
@@ -161,14 +177,17 @@ def run(
         log=logs.log_file,
         overwrite=overwrite,
     )
-    check_players(plan.in_processes)
+    if faults is None:
+        check_players(plan.in_processes)
+    else:
+        _check_faults(plan, faults)
     if not quiet:
         _print_notices(kept, plan)
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
-        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
+        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, faults=faults)
         try:
-            trio.run(session.play, clock=VirtualClock() if clock == "virtual" else None)
+            trio.run(session.play, clock=_clock(clock, faults))
         finally:
             _report(session, json=json, quiet=quiet, wide=wide)
     if session.fault is not None:
@@ -177,6 +196,44 @@ def run(
         return SIGNALLED + session.signal
     reasons = session.disqualified
     return int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
+
+
+def _schedule(texts: list[str] | None) -> FaultSchedule | None:
+    """Return the schedule of `--fault`; `None` where it is not given."""
+    if not texts:
+        return None
+    from flagfall.testing.faults import FaultSchedule
+
+    faults: list[Fault] = []
+    for text in texts:
+        try:
+            faults += FaultSchedule.parse(text)
+        except UsageError as error:
+            raise UsageError(f"--fault {text!r:.80}: {error}") from None
+    return FaultSchedule(tuple(faults))
+
+
+def _check_faults(plan: RunPlan, faults: FaultSchedule) -> None:
+    """Check that all matches of a plan can be simulated under faults."""
+    import attrs
+
+    from flagfall.testing.simulation.match import check_match
+
+    for match in plan.matches:
+        try:
+            check_match(attrs.evolve(match.request, agents=match.players), faults)
+        except UsageError as error:
+            raise UsageError(f"--fault: {error}") from None
+
+
+def _clock(clock: Literal["wall", "virtual"], faults: FaultSchedule | None) -> trio.abc.Clock | None:
+    if faults is not None:
+        from flagfall.testing.simulation.match import SimulatedClock
+
+        return SimulatedClock()
+    from flagfall.timing import VirtualClock
+
+    return VirtualClock() if clock == "virtual" else None
 
 
 def _print_notices(isolation: Isolation, plan: RunPlan) -> None:
@@ -212,6 +269,15 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
 
 
+def _models(texts: list[str], agents: int) -> Sequence[SeatLatency | None]:
+    """Return the model of latency of each agent."""
+    if not texts:
+        return [None] * agents
+    from flagfall.recording.latency import read_models
+
+    return read_models(texts, agents, "--think")
+
+
 def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:
     """Print the results of the matches played so far."""
     from flagfall.cli.console.output import print_json
@@ -219,10 +285,15 @@ def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None
 
     if json:
         ended = "fault" if session.fault is not None else "signal" if session.signal else "done"
-        print_json({"ended": ended, "matches": [tables.as_data(match) for match in session.played]})
+        print_json(
+            {"ended": ended, "matches": [tables.as_data(match) for match in session.played]}
+            | ({"faults": [dict(run.happened) for run in session.simulated]} if session.simulated else {})
+        )
     elif session.played and not quiet:
         several = len(session.plan.matches) > 1
         tables.print_results(session.played, several=several, wide=wide)
         tables.print_notes(session.played, several=several, wide=wide)
         tables.print_incidents(session.played, several=several)
         tables.print_journals(session.played)
+    if not json and not quiet:
+        tables.print_faults(session.simulated)

@@ -74,11 +74,19 @@ def option_of(field: str) -> str:
 
 @attrs.frozen
 class PlannedMatch:
-    """A match to be played; `number` counts from 0, and `results` is the file for its statistics."""
+    """A match to be played.
+
+    Attributes:
+        number: its place in the run, from 0.
+        request: the match, with hosts as its agents.
+        results: the file for its statistics.
+        players: its agents as they were asked for.
+    """
 
     number: int
     request: MatchRequest
     results: Path | None = None
+    players: tuple[Player, ...] = ()
 
     @property
     def hosts(self) -> tuple[AgentHost, ...]:
@@ -177,9 +185,12 @@ def make_plan(
     matches = []
     for number, (seed, seating) in enumerate((seed, seating) for seed in seeds for seating in seatings):
         file, statistics = files[number]
-        together = tuple(hosts[players[place].agent] for place in seating)
+        asked = tuple(
+            attrs.evolve(distinct[players[place].agent], think=players[place].think) for place in seating
+        )
+        together = tuple(attrs.evolve(hosts[player.agent], think=player.think) for player in asked)
         match = attrs.evolve(request, agents=together, seed=seed, journal=file)
-        matches.append(PlannedMatch(number, match, statistics))
+        matches.append(PlannedMatch(number, match, statistics, asked))
     of_agents = tuple(host.agent for host in hosts.values())
     return RunPlan(request, tuple(specs.values()), of_agents, tuple(matches), whole, endless)
 

@@ -16,30 +16,50 @@ from flagfall.cli.console.interrupts import Interrupts, interruptible
 from flagfall.cli.console.progress import Progress, block_notice, show_live
 from flagfall.cli.runs.plan import write_results
 from flagfall.cli.runs.tables import PlayedMatch
-from flagfall.errors import FlagfallError
+from flagfall.errors import FlagfallError, HostFault
 from flagfall.playing import play_request
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
 
 if TYPE_CHECKING:
+    import trio
+
     from flagfall.cli.runs.plan import PlannedMatch, RunPlan
     from flagfall.kernel.dispatcher import Sink
+    from flagfall.kernel.outcomes import MatchResult
+    from flagfall.playing import MatchRequest
     from flagfall.recording.match_logs import MatchLogs
+    from flagfall.testing.faults import FaultSchedule
+    from flagfall.testing.simulation.match import SimulatedRun
 
 
 class RunSession:
     """State of a run: its matches with a result, the error or the number of the signal that ended it.
 
     A progress line is shown if the standard error is a terminal.
+
+    Args:
+        faults: the schedule of faults under which each match is simulated; `None`: they are played.
+
+    Attributes:
+        simulated: the matches that were simulated.
     """
 
     def __init__(
-        self, plan: RunPlan, *, logs: MatchLogs, progress: bool = False, quiet: bool = False
+        self,
+        plan: RunPlan,
+        *,
+        logs: MatchLogs,
+        progress: bool = False,
+        quiet: bool = False,
+        faults: FaultSchedule | None = None,
     ) -> None:
         self.plan = plan
         self.played: list[PlayedMatch] = []
         self.fault: FlagfallError | None = None
         self.signal: int = 0
+        self.simulated: list[SimulatedRun] = []
+        self._faults = faults
         self._logs = logs
         self._quiet = quiet
         self._awaited: set[str] = set()
@@ -90,11 +110,28 @@ class RunSession:
             sinks=tuple(self._sinks(match, figures, interrupts)),
         )
         try:
-            result = await play_request(request, interrupts.stop)
+            if self._faults is None:
+                result = await play_request(request, interrupts.stop)
+            else:
+                result = await self._simulate(match, request, self._faults, interrupts.stop)
             self.played.append(PlayedMatch(match, result))
         finally:  # after errors too, but not if the match did not start
             if match.results is not None and figures.begun:
                 write_results(match.results, figures.figures())
+
+    async def _simulate(
+        self, match: PlannedMatch, request: MatchRequest, faults: FaultSchedule, stop: trio.Event
+    ) -> MatchResult:
+        """Play a match under faults; its journal is written afterwards, as it was recorded."""
+        from flagfall.testing.simulation.match import simulate_here
+
+        run = await simulate_here(attrs.evolve(request, agents=match.players), faults, stop=stop)
+        self.simulated.append(run)
+        if isinstance(match.request.journal, Path):
+            match.request.journal.write_bytes(run.journal)
+        if run.result is None:
+            raise run.error if isinstance(run.error, FlagfallError) else HostFault(f"{run.error}")
+        return run.result
 
     def _sinks(self, match: PlannedMatch, figures: ResultsSink, interrupts: Interrupts) -> list[Sink]:
         sinks: list[Sink] = [] if self._progress is None else [self._progress]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from flagfall.cli.runs.plan import PlannedMatch
+    from flagfall.testing.simulation.match import SimulatedRun
 
 SHOWN_LINES: Final = 20
 """Lines shown of what an agent printed, and of the details of a disqualification, from the end; `--json` and
@@ -207,6 +208,14 @@ _INNER: Final = frozenset({"is_cut", "return_squares"})
 
 _NOT_RECORDED: Final = frozenset({"skipped"})
 """Statistics of a seat that no journal has."""
+
+
+def print_faults(simulated: Sequence[SimulatedRun]) -> None:
+    """Print which faults have struck in simulated matches, and how many of the schedule have not."""
+    for run in simulated:
+        struck = ", ".join(f"{kind} {times}" for kind, times in sorted(run.happened.items())) or "none"
+        missed = "".join(f"; did not happen: {fault}" for fault in run.missed)
+        print(f"faults: {struck}{missed}")
 
 
 def result_data(match: PlayedMatch) -> dict[str, Any]:

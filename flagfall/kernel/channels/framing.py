@@ -50,14 +50,17 @@ class LineReader:
         if end < 0:
             self._seen = len(self._buffer)
             if self._seen > self.max_bytes + 1:
-                raise LineError(f"a line of {self._seen} bytes and more; {self.max_bytes} is the limit")
+                raise self._too_long()
             return None
         line = bytes(self._buffer[:end]).removesuffix(b"\r")
         del self._buffer[: end + 1]
         self._seen = 0
         if len(line) > self.max_bytes:
-            raise LineError(f"a line of {len(line)} bytes; {self.max_bytes} is the limit")
+            raise self._too_long()
         return line
+
+    def _too_long(self) -> LineError:
+        return LineError(f"a line of too many bytes; {self.max_bytes} is the limit")
 
     def take_rest(self) -> bytes:
         """Take the bytes after the last line, when there will be no more lines."""

@@ -7,11 +7,11 @@ import io
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from errno import EAGAIN, EINVAL
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO, Final, TypeVar, cast
+from typing import Any, BinaryIO, Final, Protocol, TypeVar, cast
 
 import outcome
 import trio
@@ -40,6 +40,16 @@ class _Job:
         self.result: outcome.Outcome[Any] | None = None
 
 
+class Storage(Protocol):
+    """Where journals are kept."""
+
+    def open(self, path: Path) -> RawFile:
+        """Create a file, or empty it; blocks, and may raise `OSError`."""
+
+    async def do(self, work: Callable[[], _T]) -> _T:
+        """Run a function that may wait for the storage; raises what that raises."""
+
+
 class Disk:
     """Runs functions that may wait for a disk in a thread, in the order of the calls."""
 
@@ -48,6 +58,10 @@ class Disk:
         self._lock = trio.Lock()
         # A limiter of its own: threads of agents must not keep a journal waiting for a thread.
         self._limiter = trio.CapacityLimiter(1)
+
+    def open(self, path: Path) -> RawFile:
+        """Create a file of this machine, or empty it, and lock it; see `Storage`."""
+        return _FileOnDisk(path)
 
     async def do(self, work: Callable[[], _T]) -> _T:
         """Run a function in the thread; it runs to its end even if the caller is cancelled.
@@ -155,26 +169,31 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"journal {path}: no permission to create a file in the folder {path.parent}")
 
 
-class JournalFile:
-    """A journal file that is being written; it always ends with a whole batch.
+class RawFile(Protocol):
+    """A file that is written from its beginning on; every method may raise `OSError`."""
+
+    def check(self) -> None:
+        """Check that it is still there."""
+
+    def write(self, data: memoryview) -> int:
+        """Write bytes at the end, all or some of them; return their number."""
+
+    def cut(self, length: int) -> None:
+        """Cut it to a length, after a failure."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class _FileOnDisk:
+    """A file of this machine, which is created, or emptied.
 
     It is locked, so that two matches never write one file, in whatever programs they are.
-
-    Args:
-        path: the file; it is created, or emptied.
-
-    Attributes:
-        compressed: whether the file is compressed, each batch as a block of its own.
-
-    Raises:
-        OSError: every method may raise it; the file then holds the batches of earlier calls.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.compressed: bool = is_compressed(path)
         self._file = io.FileIO(path, "wb", opener=_open_without_emptying)
-        self.length: int = 0
         made = os.fstat(self._file.fileno())
         self._identity = (made.st_dev, made.st_ino)
         self._regular = S_ISREG(made.st_mode)
@@ -182,11 +201,12 @@ class JournalFile:
             self._lock()
             self._file.truncate()
         self._look_at = 0.0
-        self._squeeze: Any = None
-        if self.compressed:
-            zstandard = _zstandard()
-            self._squeeze = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True).compressobj()
-            self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
+        self.write: Callable[[memoryview], int] = self._file.write
+        self.close: Callable[[], None] = self._file.close
+
+    def cut(self, length: int) -> None:
+        if self._regular:
+            self._file.truncate(length)
 
     def _lock(self) -> None:
         try:
@@ -197,20 +217,7 @@ class JournalFile:
         except OSError:  # a file system without locks
             pass
 
-    def write(self, batches: Sequence[bytes]) -> None:
-        """Append batches.
-
-        In a compressed file each batch is a block of its own: it can be read whatever follows it, and the
-        bytes do not depend on the number of batches written in one call.
-        """
-        self._look()
-        if self._squeeze is None:
-            self._append(b"".join(batches))
-        else:
-            squeeze, block = self._squeeze, self._block
-            self._append(b"".join([squeeze.compress(batch) + squeeze.flush(block) for batch in batches]))
-
-    def _look(self) -> None:
+    def check(self) -> None:
         """Check every `LOOK_SECONDS` that the name still leads to this file."""
         now = time.monotonic()
         if now < self._look_at:
@@ -220,13 +227,50 @@ class JournalFile:
         if (seen.st_dev, seen.st_ino) != self._identity:
             raise FileNotFoundError(2, "the file was replaced while it was written")
 
+
+class JournalFile:
+    """A journal file that is being written; it always ends with a whole batch.
+
+    Args:
+        file: the file, which is empty.
+        compressed: compress it, each batch as a block of its own.
+
+    Attributes:
+        length: the bytes of all whole batches.
+
+    Raises:
+        OSError: every method may raise it; the file then holds the batches of earlier calls.
+    """
+
+    def __init__(self, file: RawFile, *, compressed: bool) -> None:
+        self._file = file
+        self.length: int = 0
+        self._squeeze: Any = None
+        if compressed:
+            zstandard = _zstandard()
+            self._squeeze = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True).compressobj()
+            self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
+
+    def write(self, batches: Sequence[bytes]) -> None:
+        """Append batches.
+
+        In a compressed file each batch is a block of its own: it can be read whatever follows it, and the
+        bytes do not depend on the number of batches written in one call.
+        """
+        self._file.check()
+        if self._squeeze is None:
+            self._append(b"".join(batches))
+        else:
+            squeeze, block = self._squeeze, self._block
+            self._append(b"".join([squeeze.compress(batch) + squeeze.flush(block) for batch in batches]))
+
     def close(self, *, complete: bool) -> None:
         """Close the file.
 
         Args:
             complete: the last batch was written, so a compressed file gets its end.
         """
-        with self._file:
+        with closing(self._file):
             if complete and self._squeeze is not None:
                 self._append(self._squeeze.flush())
 
@@ -236,9 +280,8 @@ class JournalFile:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError:
-            if self._regular:
-                with suppress(OSError):
-                    self._file.truncate(self.length)
+            with suppress(OSError):
+                self._file.cut(self.length)
             raise
         self.length += len(data)
 

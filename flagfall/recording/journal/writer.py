@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import Event, MatchStarted, TurnPlayed, TurnsPlayed
-from flagfall.recording.journal.file import JournalFile, check_writable, disk, is_compressed
+from flagfall.recording.journal.file import JournalFile, Storage, check_writable, disk, is_compressed
 from flagfall.recording.journal.format import (
     BATCH_BYTES,
     BATCH_EVENTS,
@@ -75,13 +75,17 @@ class Journal:
             `.zst`.
         whole: keep observations of any length; otherwise long ones are replaced by digests
             (`flagfall.recording.journal.format`).
+        storage: keeps the file; `None` for the disk of this machine.
 
     Raises:
         UsageError: the file cannot be written, as far as `check` can know.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, whole: bool = False) -> None:
-        self.path: Path = self.check(path)
+    def __init__(
+        self, path: str | os.PathLike[str], *, whole: bool = False, storage: Storage | None = None
+    ) -> None:
+        self.path: Path = self.check(path) if storage is None else Path(path)
+        self._storage = storage
         self._whole = whole
         self._pause: Callable[[], None] = lambda: None
         self._hand_over: Callable[[], None] = lambda: None
@@ -116,6 +120,10 @@ class Journal:
         checked = Path(path)
         check_writable(checked)
         return checked
+
+    def stored_in(self, storage: Storage) -> Journal:
+        """Return an unused journal of the same name and settings, kept in another storage."""
+        return Journal(self.path, whole=self._whole, storage=storage)
 
     def statistics(self) -> JournalStatistics:
         """Return the journal's statistics."""
@@ -280,20 +288,21 @@ class Journal:
         taken_bytes, self._ready_bytes = self._ready_bytes, 0
         if not is_compressed(self.path):
             batches = [b"".join(batches)]  # one system call in the thread
-        self._written_bytes = await self._work(lambda: self._put(batches, last=last))
+        storage = self._storage or disk()
+        self._written_bytes = await self._work(lambda: self._put(storage, batches, last=last))
         self._write_due = time.monotonic() + FLUSH_SECONDS
         self._waiting_bytes -= taken_bytes
         if self._waiting_bytes <= RESUME_BYTES:
             self._room.set()
             self._room = trio.Event()
 
-    def _put(self, batches: list[bytes], *, last: bool) -> int:
+    def _put(self, storage: Storage, batches: list[bytes], *, last: bool) -> int:
         """Write batches in the thread, and return the length of the file.
 
         The file is opened before the first batch and closed after the last.
         """
         if self._file is None:
-            self._file = JournalFile(self.path)
+            self._file = JournalFile(storage.open(self.path), compressed=is_compressed(self.path))
         file = self._file
         file.write(batches)
         if last:
@@ -304,7 +313,7 @@ class Journal:
     async def _work(self, work: Callable[[], _T]) -> _T:
         """Call a function in the disk's thread; no virtual time passes meanwhile."""
         with self._real_work():
-            return await disk().do(work)
+            return await (self._storage or disk()).do(work)
 
     async def _close_unfinished(self) -> None:
         if self._file is not None:

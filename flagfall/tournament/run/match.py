@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import trio
@@ -31,6 +31,9 @@ from flagfall.tournament.model import PlannedAgent, PlannedTask, TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Answer, Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
+
+Play: TypeAlias = Callable[[MatchRequest, trio.Event | None], Awaitable[MatchResult]]
+"""Plays a match until its end, or until an event is set."""
 
 
 def play_attempts(
@@ -73,11 +76,14 @@ async def play_here(
     folder: Path,
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
+    play: Play | None = None,
 ) -> MatchRecord:
     """Play one match in the running event loop, which has the clock of the plan.
 
     Args:
         stop: set it to end the match before its next turn; it is void then.
+        play: plays the request of the match, as `flagfall.playing.play_request` does; by default the function
+            for its kind of task.
 
     Raises:
         UsageError: the match cannot be played as planned.
@@ -87,11 +93,11 @@ async def play_here(
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
     try:
         request = _request(plan, spec, journal=file, sinks=(observer, *sinks))
-        result = await _player_of(entry)(request, stop)
+        result = await (play or _player_of(entry))(request, stop)
         if result.reason == "stopped":
             return void_record(spec, attempt.number, "stopped")
         record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
-        if observer.stalled:
+        if observer.stalled and plan.clock == "wall":  # else a model drew them, and would do so again
             record = attrs.evolve(
                 record, status="played" if attempt.counts else "void", why=f"stall: {observer.stalled}"
             )
@@ -134,7 +140,7 @@ def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequ
             agent.host,
             agent.name,
             agent.isolation,
-            think_ns=agent.think_ns,
+            think=agent.think,
             apart=True,
         )
         for agent in map(plan.agent, spec.entrants)
@@ -164,7 +170,7 @@ def _agent_text(agent: PlannedAgent, match: str) -> str:
     return AgentSpec.parse(agent.spec).with_files(place).text
 
 
-def _player_of(entry: PlannedTask) -> Callable[..., Awaitable[MatchResult]]:
+def _player_of(entry: PlannedTask) -> Play:
     """Return the function that plays requests of a task."""
     if not isinstance(entry.tasks, TrackSetup):
         return play_request
