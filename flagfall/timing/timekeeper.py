@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
@@ -106,7 +105,7 @@ class Timekeeper:
 
     Attributes:
         ledger: the time that the loop could not run; stays empty on the virtual clock.
-        jump: see `VirtualClock.jump`; the time of the wall does not pass at once.
+        virtual_clock: that clock, if the loop has one.
     """
 
     def __init__(self) -> None:
@@ -115,9 +114,7 @@ class Timekeeper:
         self.ledger: StallLedger = StallLedger()
         self.virtual: bool = isinstance(clock, VirtualClock)
         self._clock = clock
-        self.jump: Callable[[int, bool], bool] = (
-            clock.jump if isinstance(clock, VirtualClock) else lambda _until_ns, _own_scopes: False
-        )
+        self.virtual_clock: VirtualClock | None = clock if isinstance(clock, VirtualClock) else None
         self._users = 0
         self._keeping = False
         self._watch: StallMonitor | None = None
@@ -136,10 +133,6 @@ class Timekeeper:
     def real_work(self) -> AbstractContextManager[None]:
         """Return a context for work in real time, such as writing a file: no virtual time passes in it."""
         return self._clock.hold() if isinstance(self._clock, VirtualClock) else nullcontext()
-
-    def jumping(self) -> AbstractContextManager[None]:
-        """Return a context in which `jump` may save passes of the loop."""
-        return self._clock.jumping() if isinstance(self._clock, VirtualClock) else nullcontext()
 
     def enter(self) -> None:
         """Start for the first match that uses it, and count it."""
