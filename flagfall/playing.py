@@ -225,7 +225,7 @@ async def play(
     kept = isolation if isinstance(isolation, Isolation) else Isolation(isolation)
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
     seats = [*agents] if several else [agents]
-    models = _read_models([think] if isinstance(think, str) else think, len(seats))
+    models = models_of([think] if isinstance(think, str) else think, len(seats))
     request = MatchRequest(
         tasks=tasks,
         agents=tuple(
@@ -295,12 +295,13 @@ def run(
     return trio.run(playing, clock=VirtualClock() if clock == "virtual" else None)
 
 
-def _read_models(texts: Sequence[str], agents: int) -> Sequence[SeatLatency | None]:
+def models_of(texts: Sequence[str], agents: int, field: str = "think") -> Sequence[SeatLatency | None]:
+    """Return the model of latency of each agent: see `flagfall.recording.latency.read_models`."""
     if not texts:
         return [None] * agents
     from flagfall.recording.latency import read_models  # noqa: PLC0415 - 10 ms, and few matches have a model
 
-    return read_models(texts, agents)
+    return read_models(texts, agents, field)
 
 
 @cache

@@ -148,7 +148,7 @@ def track_player(
         split_command(spec.target)
         kept = NO_ISOLATION if spec.scheme == "program" else DEFAULT_ISOLATION
         return Player(agent, host, name, isolation or kept)
-    if virtual and times.think is None and rules.games is None:
+    if virtual and rules.games is None and not (times.think and times.think.delays_turns):
         raise UsageError(
             "on the virtual clock only thinking takes time: set the thinking time, or the number of games of"
             " training"

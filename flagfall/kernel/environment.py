@@ -117,8 +117,8 @@ class Environment:
             failed,
         )
         for seat, model in zip(self._seating.seats, setup.think, strict=False):
-            if model is not None:
-                seat.delay_turns(model, setup.seed, keeper)
+            if model is not None and keeper.virtual_clock is not None:
+                seat.delay_turns(model, setup.seed, keeper, keeper.virtual_clock)
         notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
             seat.notes = notes

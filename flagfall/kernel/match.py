@@ -62,9 +62,9 @@ async def play_match(
         _check_count("tick_ns", tick_ns)
         setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks, think)
         environment = Environment(setup, keeper)
-        if not any(think):
+        if keeper.virtual_clock is None or not any(think):
             return await environment.play(stop, dict(header or {}))
-        with keeper.jumping():
+        with keeper.virtual_clock.jumping():
             return await environment.play(stop, dict(header or {}))
     finally:
         keeper.leave()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces, TaskDescription
-    from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
+    from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper, VirtualClock
     from flagfall.timing.clocks import ClockHold
     from flagfall.timing.control import Phase
     from flagfall.timing.latency import SeatLatency
@@ -235,9 +235,9 @@ class HostSeat:
         """Return whether it was this seat's agent that held up the event loop last."""
         return self.clock.held_up_loop
 
-    def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper) -> None:
+    def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper, clock: VirtualClock) -> None:
         """Delay the turns as a model of latency draws it from the seed of the match."""
-        self._delay = TurnDelay(self.number, self.clock, self._channel, model, seed, keeper)
+        self._delay = TurnDelay(self.clock, self._channel, model, seed, keeper, clock)
 
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from flagfall.kernel.channels.turn_channel import Envelope, TurnChannel
-    from flagfall.timing import Timekeeper
+    from flagfall.timing import Timekeeper, VirtualClock
     from flagfall.timing.control import Phase
     from flagfall.timing.latency import SeatLatency
     from flagfall.timing.turn_clock import TurnClock
@@ -30,32 +30,41 @@ class TurnDelay:
     """Delays the turns of a seat, from now on.
 
     Args:
-        number: the seat's number.
-        clock: the clock of its turns.
+        turn_clock: the clock of its turns.
         seed: the root seed of the match. Each part of the model draws from a stream of its own.
+        clock: the clock of the event loop, whose deadlines are those of the keeper.
 
     Attributes:
         delay_ns: the time of the turn that was taken last that passed, or passes, before the agent sees it.
     """
 
-    __slots__ = ("_channel", "_clock", "_delays", "_jump", "_keeper", "_put_back", "_ready_ns", "delay_ns")
+    __slots__ = (
+        "_channel",
+        "_clock",
+        "_delays",
+        "_keeper",
+        "_put_back",
+        "_ready_ns",
+        "_turn_clock",
+        "delay_ns",
+    )
 
     def __init__(
         self,
-        number: int,
-        clock: TurnClock,
+        turn_clock: TurnClock,
         channel: TurnChannel,
         model: SeatLatency,
         seed: int,
         keeper: Timekeeper,
+        clock: VirtualClock,
     ) -> None:
         self.delay_ns: int = 0
-        self._clock = clock
+        self._turn_clock = turn_clock
         self._channel = channel
         self._keeper = keeper
-        self._jump = keeper.jump
+        self._clock = clock
         self._delays = {
-            phase: model.delays(phase, partial(_generator, seed, number, phase)) for phase in PHASES
+            phase: model.delays(phase, partial(_generator, seed, turn_clock.rank, phase)) for phase in PHASES
         }
         self._put_back: Envelope | None = None
         self._ready_ns = 0
@@ -66,15 +75,15 @@ class TurnDelay:
         Args:
             own_scopes: see `flagfall.timing.clocks.VirtualClock.jump`.
         """
-        now_ns = self._keeper.now()
+        clock = self._clock
         if envelope is self._put_back:
-            self.delay_ns = max(0, self._ready_ns - now_ns)
+            self.delay_ns = max(0, self._ready_ns - clock.now_ns)
             return False
         self.delay_ns, stall_ns = next(self._delays[envelope.phase])
-        self._ready_ns = ready_ns = now_ns + self.delay_ns
+        self._ready_ns = ready_ns = clock.now_ns + self.delay_ns
         if stall_ns:
-            self._clock.not_lost_ns -= stall_ns
-        return self._jump(ready_ns, own_scopes)
+            self._turn_clock.not_lost_ns -= stall_ns
+        return clock.jump(ready_ns, own_scopes)
 
     async def sleep(self, envelope: Envelope) -> None:
         """Let the delay of the envelope pass; meanwhile it cannot be answered."""

@@ -61,7 +61,7 @@ def _draw_constant(_generator: np.random.Generator, count: int, time: int) -> Ar
 
 def _draw_normal(generator: np.random.Generator, count: int, mean: int, deviation: int) -> Array:
     drawn = generator.normal(mean, deviation, count)
-    while (below := drawn < 0).any():  # less than half of them, as the mean is not
+    while (below := drawn < 0).any():  # at most half of them, as the mean is not
         drawn[below] = generator.normal(mean, deviation, int(below.sum()))
     return drawn
 
@@ -121,6 +121,11 @@ class Distribution:
         shown = [format_duration(one) if type(one) is int else number_text(one) for one in self.arguments]
         return shown[0] if self.form == "constant" else f"{self.form}({', '.join(shown)})"
 
+    @property
+    def takes_time(self) -> bool:
+        """Return whether it may draw a time above 0."""
+        return any(type(one) is int and one > 0 for one in self.arguments)
+
     def draw(self, generator: np.random.Generator, count: int) -> Array:
         """Draw times in nanoseconds, as floats."""
         return FORMS[self.form].draw(generator, count, *self.arguments)
@@ -138,6 +143,11 @@ class Mixture:
 
     def __str__(self) -> str:
         return f"mixture({', '.join(f'{number_text(weight)} {part}' for weight, part in self.parts)})"
+
+    @property
+    def takes_time(self) -> bool:
+        """Return whether it may draw a time above 0."""
+        return any(part.takes_time for _, part in self.parts)
 
     def draw(self, generator: np.random.Generator, count: int) -> Array:
         """Draw times in nanoseconds, as floats."""
@@ -184,6 +194,11 @@ class Recorded:
             words.append(f"sha256={self.sha256}")
         return f"recorded({', '.join(words)})"
 
+    @property
+    def takes_time(self) -> bool:
+        """Return whether it may draw a time above 0."""
+        return any(self.times)
+
     def draw(self, generator: np.random.Generator, count: int) -> Array:
         """Draw times in nanoseconds.
 
@@ -194,7 +209,7 @@ class Recorded:
 
         if not len(self.times):
             raise UsageError(f"{self}: its times were not read")
-        return np.asarray(self.times, dtype=float)[generator.integers(len(self.times), size=count)]
+        return np.asarray(self.times)[generator.integers(len(self.times), size=count)].astype(float)
 
     def loaded(self, read: Reader) -> Recorded:
         """Return the distribution with its times.

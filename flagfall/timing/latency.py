@@ -93,6 +93,13 @@ class SeatLatency:
             raise UsageError(f"latency: {len(text)} characters are too many (at most {MAX_TEXT_CHARS})")
         return _Parser(text).read()
 
+    @property
+    def delays_turns(self) -> bool:
+        """Return whether a turn may take time."""
+        return any(one.takes_time for one in (self.act, self.network) if one is not None) or any(
+            chance.time_ns for chance in (self.loss, self.stall) if chance is not None
+        )
+
     def loaded(self, read: Reader) -> SeatLatency:
         """Return the model with all recorded times that it names.
 

@@ -106,7 +106,7 @@ class Timekeeper:
 
     Attributes:
         ledger: the time that the loop could not run; stays empty on the virtual clock.
-        jump: see `VirtualClock.jump`; the time of the wall does not pass at once.
+        virtual_clock: that clock, if the loop has one.
     """
 
     def __init__(self) -> None:
@@ -115,9 +115,7 @@ class Timekeeper:
         self.ledger: StallLedger = StallLedger()
         self.virtual: bool = isinstance(clock, VirtualClock)
         self._clock = clock
-        self.jump: Callable[[int, bool], bool] = (
-            clock.jump if isinstance(clock, VirtualClock) else lambda _until_ns, _own_scopes: False
-        )
+        self.virtual_clock: VirtualClock | None = clock if isinstance(clock, VirtualClock) else None
         self._users = 0
         self._keeping = False
         self._watch: StallMonitor | None = None
@@ -147,10 +145,6 @@ class Timekeeper:
         if not isinstance(clock, VirtualClock):
             return None
         return clock.hold_for_agent(lambda: on_guard(clock.guard_seconds))
-
-    def jumping(self) -> AbstractContextManager[None]:
-        """Return a context in which `jump` may save passes of the loop."""
-        return self._clock.jumping() if isinstance(self._clock, VirtualClock) else nullcontext()
 
     def enter(self) -> None:
         """Start for the first match that uses it, and count it."""

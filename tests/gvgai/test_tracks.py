@@ -458,9 +458,10 @@ def test_time_control_says_how_long_training_is():
     assert TrackTimes.of(SHORT, "total=30s", training_ns=1 * S)[1].training_ns == 1 * S
 
 
-def test_time_that_never_passes_is_refused(tmp_path):
+@pytest.mark.parametrize("think", ["none", "0s", "start=1s init=1s", "mixture(1 0s) network=0s loss=0.1/0s"])
+def test_time_that_never_passes_is_refused(think, tmp_path):
     with pytest.raises(UsageError, match="only thinking takes time"):
-        on_the_virtual_clock(write_game(tmp_path), "random", think="none")
+        on_the_virtual_clock(write_game(tmp_path), "random", think=think)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from flagfall.errors import UNAVAILABLE, UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import trio
 
     from flagfall.agents.process.isolation import Isolation
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from flagfall.cli.runs.plan import RunPlan
     from flagfall.cli.runs.session import RunSession
     from flagfall.testing.faults import Fault, FaultSchedule
-    from flagfall.timing.latency import SeatLatency
 
 
 def run(
@@ -143,7 +140,7 @@ def run(
     from flagfall.cli.runs.plan import check_tick, make_plan
     from flagfall.cli.runs.session import RunSession
     from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
-    from flagfall.playing import MatchRequest
+    from flagfall.playing import MatchRequest, models_of
     from flagfall.tasks.adapters.environment_task import split_texts
     from flagfall.timing.control import UNTIMED
 
@@ -154,11 +151,11 @@ def run(
     faults = _schedule(fault)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
     names = _agents(agent or [], learner_port, learner_address, learner_cmd)
-    models = _models(think or [], len(names))
+    models = models_of(think or [], len(names), "--think")
     request = MatchRequest(
         tasks=tasks,
         agents=tuple(
-            Player(text, host, None, kept, join_policy, learner_cmd, model)
+            Player(text, host, None, kept, join_policy, learner_cmd, think=model)
             for text, model in zip(names, models, strict=True)
         ),
         scheduler=order,
@@ -267,15 +264,6 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
         raise UsageError("--learner-cmd, --learner-port and --learner-address need exactly one --agent zmq")
     text = f"zmq://{address or '127.0.0.1'}:{5556 if port is None else port}"
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
-
-
-def _models(texts: list[str], agents: int) -> Sequence[SeatLatency | None]:
-    """Return the model of latency of each agent."""
-    if not texts:
-        return [None] * agents
-    from flagfall.recording.latency import read_models
-
-    return read_models(texts, agents, "--think")
 
 
 def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:
