@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from flagfall.events import Printed
     from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
     from flagfall.kernel.notes import TurnNotes
-    from flagfall.kernel.referee.state_machine import Referee
+    from flagfall.kernel.referee.task_rules import RefereePort
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces, TaskDescription
     from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
@@ -172,7 +172,7 @@ class HostSeat:
         "task",
     )
 
-    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
+    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: RefereePort) -> None:
         self.number: int = number
         self.stats: SeatStats = SeatStats()
         self.disqualified: str | None = None
@@ -210,6 +210,11 @@ class HostSeat:
     def turn_number(self) -> int:
         """Return the number of the match's open turn, or of the next one."""
         return self._referee.turns
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether a turn waits for its answer, taken or not."""
+        return self._channel.open_envelope is not None
 
     @property
     def held_up_loop(self) -> bool:
@@ -265,7 +270,11 @@ class HostSeat:
     def leave(self) -> None:
         """Disqualify the seat as `gone`; see `Seat.close`."""
         if not self._channel.closed:
-            self._referee.disqualified(self, "gone", "the agent closed its seat")
+            self.report("gone", "the agent closed its seat")
+
+    def report(self, reason: str, detail: str = "") -> None:
+        """Have the seat disqualified; see `Referee.disqualified`."""
+        self._referee.disqualified(self, reason, detail)
 
     async def _wait(self) -> Envelope:
         """Wait for a turn; meanwhile no time of the agent is used."""
@@ -396,6 +405,16 @@ class HostSeat:
         clock.arm()  # here, since the next turn that was posted meanwhile has an earlier limit in most cases
 
     # The referee's side.
+
+    def answer_to(self, referee: RefereePort) -> None:
+        """Report to another referee from now on."""
+        self._referee = referee
+
+    def resume(self, budget: Budget, last_answered: int | None) -> None:
+        """Go on with what is left of the time in a recorded match, after the turn that was answered last."""
+        self.budget = self.clock.budget = budget
+        self.clock.phase = None  # the limits were those of another budget
+        self._channel.last_answered = last_answered
 
     def post(self, envelope: Envelope, now_ns: int) -> None:
         """Ask the agent; whatever it was asked before and has not taken is replaced.

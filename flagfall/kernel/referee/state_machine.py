@@ -19,7 +19,7 @@ Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from outcome import Error, Outcome, Value
@@ -107,6 +107,12 @@ class Referee:
         self._seats = seats
         self._is_solo = len(seats) == 1
         self._in_play = len(seats)
+
+    def resume(self, origin_ns: int, turns: int, phases: int, notices: Mapping[int, LateNotice]) -> None:
+        """Go on with a recorded match; seats that are disqualified already stay so."""
+        self._origin_ns, self.turns, self._phases = origin_ns, turns, phases
+        self._notices |= notices
+        self._in_play = sum(seat.disqualified is None for seat in self._seats)
 
     def set_task(self, task: TaskRole) -> None:
         """Begin a task: from now on the turns belong to it."""
