@@ -308,7 +308,7 @@ class HostSeat:
             now_ns = self.now()
             if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            if clock.state is not _WAITING:  # else it is over, or the next one was posted just now
+            if clock.state is not _WAITING and channel.waiting is not None:  # else it is over
                 clock.pause(now_ns, channel.waiting.number)
                 return
         clock.reset()
