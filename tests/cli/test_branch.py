@@ -76,11 +76,10 @@ def test_an_agent_of_ones_own_gets_the_turns_of_its_seat(program, match, words):
     assert program("verify new.jsonl").code == 0
 
 
-def test_a_branch_is_branched_again(program, match):
-    control = "--time-control act=20ms/200ms"
-    assert (
-        program(f"branch match.jsonl --at 50 --seed 7 {control} --agent memorizing -o one.jsonl -q").code == 0
-    )
+@pytest.mark.usefixtures("match")
+def test_a_branch_is_branched_again(program):
+    options = "--time-control act=20ms/200ms --seed 7 --agent memorizing"
+    assert program(f"branch match.jsonl --at 50 {options} -o one.jsonl -q").code == 0
     assert program("branch one.jsonl --at 200 --seed 8 --agent random -o two.jsonl -q").code == 0
     assert program("branch two.jsonl --at 120 --agent recorded -o three.jsonl -q").code == 0
     one, two, three = (header(f"{name}.jsonl") for name in ("one", "two", "three"))
@@ -96,13 +95,9 @@ def test_a_match_whose_writer_was_killed_goes_on(program, match, folder):
     text = (folder / "match.jsonl").read_bytes()
     lines = text.splitlines(keepends=True)
     (folder / "cut.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:-1] + b"\n" + lines[4][:50])
-    turn = (
-        max(event.turn for event in recorded_events(Path("cut.jsonl")) if isinstance(event, TurnPlayed)) + 1
-    )
-    assert (
-        program(f"branch cut.jsonl --at {turns[-1] + 1} --agent random --replay-agents -o new.jsonl -q").code
-        == 0
-    )
+    turns = [event.turn for event in recorded_events(Path("cut.jsonl")) if isinstance(event, TurnPlayed)]
+    words = f"--at {turns[-1] + 1} --agent random --replay-agents"
+    assert program(f"branch cut.jsonl {words} -o new.jsonl -q").code == 0
     assert list(read_journal("new.jsonl"))[1:] == match[1:]
 
 
