@@ -256,7 +256,7 @@ class _Playing:
         incident = incidents[0]
         due_ns = self._origin_ns + incident.at_ns
         if isinstance(incident, SeatDisqualified):
-            waits = not self._is_out and incident.reason != "late"
+            waits = not self._is_out and (incident.reason != "late" or not seat.is_asked)
         elif incident.why == "unasked":
             waits = False
         else:

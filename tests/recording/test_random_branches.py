@@ -42,7 +42,7 @@ SOLO: tuple[tuple[str, ...], ...] = (
 )
 
 
-class Moody:
+class Hasty:
     """An agent that is quick, slow, late, wrong, and in the end broken, by a seed."""
 
     def __init__(self, seed: int, *, actions: Sequence[Any], waits: Sequence[int]) -> None:
@@ -54,19 +54,23 @@ class Moody:
     async def _wait(self) -> None:
         await trio.sleep(self._random.choice(self._waits) / 1000)
 
-    async def init(self, _observation: Any) -> None:
-        await self._wait()
-
-    async def result(self, _observation: Any, _reward: Any) -> int:
-        await self._wait()
-        return self._random.randrange(3)
-
     async def act(self, _observation: Any) -> Any:
         await self._wait()
         self._left -= 1
         if not self._left:
             raise ValueError("broken")
         return self._random.choice(self._actions)
+
+
+class Moody(Hasty):
+    """It also takes its time before and after a task; at real-time pace no record tells how long."""
+
+    async def init(self, _observation: Any) -> None:
+        await self._wait()
+
+    async def result(self, _observation: Any, _reward: Any) -> int:
+        await self._wait()
+        return self._random.randrange(3)
 
 
 @attrs.frozen
@@ -104,7 +108,8 @@ class Case:
         waits = (0, 0, 10, 20, 40) if tick_ms else TIMES_MS
         actions = [0, 1, 2, 3, "x", [1], None] if kind < 4 else [0, 1, 2, 32, 97, "wrong"]
         seats = (1, 1, 3, 3, 1, 2)[kind]
-        agents = [Moody(self.seed * 10 + seat, actions=actions, waits=waits) for seat in range(seats)]
+        kind_of_agent = Hasty if tick_ms else Moody
+        agents = [kind_of_agent(self.seed * 10 + seat, actions=actions, waits=waits) for seat in range(seats)]
         return MatchRequest(
             tasks=self,
             agents=tuple(map(Player, agents)),
