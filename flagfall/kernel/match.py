@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from flagfall.errors import UsageError
+from flagfall.kernel.continuation import Continuation
 from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.environment import Environment, MatchSetup
 from flagfall.kernel.hosting import AgentHost
@@ -32,6 +33,7 @@ async def play_match(
     stop: trio.Event | None = None,
     header: Mapping[str, Any] | None = None,
     think: Sequence[SeatLatency | None] = (),
+    continuation: Continuation | None = None,
 ) -> MatchResult:
     """Play one match to its end.
 
@@ -49,6 +51,7 @@ async def play_match(
         header: fields of `MatchStarted` that say how to build the match again.
         think: the model of latency of each seat, `None` for none; empty if no seat has one. Only on the
             virtual clock.
+        continuation: the recorded match from which it goes on, whose scheduler this is; `None` for a new one.
 
     Raises:
         UsageError: the match cannot be played as asked.
@@ -60,7 +63,7 @@ async def play_match(
         _check(hosts, control, think, virtual=keeper.virtual)
         _check_count("steps", steps)
         _check_count("tick_ns", tick_ns)
-        setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks, think)
+        setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks, think, continuation)
         environment = Environment(setup, keeper)
         if keeper.virtual_clock is None or not any(think):
             return await environment.play(stop, dict(header or {}))

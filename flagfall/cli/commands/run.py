@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed, TaskIds, Texts
-from flagfall.cli.console.signals import SIGNALLED
-from flagfall.errors import UNAVAILABLE, UsageError
+from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
-    import trio
-
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.cli.runs.plan import RunPlan
-    from flagfall.cli.runs.session import RunSession
     from flagfall.testing.faults import Fault, FaultSchedule
 
 
@@ -133,8 +129,6 @@ def run(
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
     """
-    import trio
-
     from flagfall.agents.hosts.registry import Player
     from flagfall.agents.process.isolation import Isolation
     from flagfall.cli.runs.plan import check_tick, make_plan
@@ -183,16 +177,7 @@ def run(
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, faults=faults)
-        try:
-            trio.run(session.play, clock=_clock(clock, faults))
-        finally:
-            _report(session, json=json, quiet=quiet, wide=wide)
-    if session.fault is not None:
-        raise session.fault
-    if session.signal:
-        return SIGNALLED + session.signal
-    reasons = session.disqualified
-    return int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
+        return session.run(json=json, wide=wide, fail_on_disqualified=fail_on_disqualified)
 
 
 def _schedule(texts: list[str] | None) -> FaultSchedule | None:
@@ -221,16 +206,6 @@ def _check_faults(plan: RunPlan, faults: FaultSchedule) -> None:
             check_match(attrs.evolve(match.request, agents=match.players), faults)
         except UsageError as error:
             raise UsageError(f"--fault: {error}") from None
-
-
-def _clock(clock: Literal["wall", "virtual"], faults: FaultSchedule | None) -> trio.abc.Clock | None:
-    if faults is not None:
-        from flagfall.testing.simulation.match import SimulatedClock
-
-        return SimulatedClock()
-    from flagfall.timing import VirtualClock
-
-    return VirtualClock() if clock == "virtual" else None
 
 
 def _print_notices(isolation: Isolation, plan: RunPlan) -> None:
@@ -264,24 +239,3 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
         raise UsageError("--learner-cmd, --learner-port and --learner-address need exactly one --agent zmq")
     text = f"zmq://{address or '127.0.0.1'}:{5556 if port is None else port}"
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
-
-
-def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:
-    """Print the results of the matches played so far."""
-    from flagfall.cli.console.output import print_json
-    from flagfall.cli.runs import tables
-
-    if json:
-        ended = "fault" if session.fault is not None else "signal" if session.signal else "done"
-        print_json(
-            {"ended": ended, "matches": [tables.as_data(match) for match in session.played]}
-            | ({"faults": [dict(run.happened) for run in session.simulated]} if session.simulated else {})
-        )
-    elif session.played and not quiet:
-        several = len(session.plan.matches) > 1
-        tables.print_results(session.played, several=several, wide=wide)
-        tables.print_notes(session.played, several=several, wide=wide)
-        tables.print_incidents(session.played, several=several)
-        tables.print_journals(session.played)
-    if not json and not quiet:
-        tables.print_faults(session.simulated)
