@@ -295,3 +295,20 @@ class _Counts:
             if self._out[part] or asked >= rows:
                 break
         self._lost[part], self._ended[part] = lost, asked
+
+
+def bank_needed_ns(thinking: ThinkTimes, control: TimeControl) -> Numbers:
+    """Return the smallest bank with which no turn is lost, of each part.
+
+    Args:
+        control: has the increment, and the time that is not drawn from the bank.
+    """
+    act_ns, increment_ns = control.act or 0, control.increment or 0
+    drawn = np.maximum(0, thinking.think_ns - act_ns)
+    left_out = np.where(thinking.think_ns >= act_ns, 0, NEVER_NS)
+    needed = np.zeros(len(thinking.turns), np.int64)
+    for part, (first, end) in enumerate(zip(thinking.first[:-1], thinking.first[1:], strict=True)):
+        if first < end:
+            used = np.cumsum(drawn[first:end]) - increment_ns * np.arange(end - first)
+            needed[part] = max(0, int((used - left_out[first:end]).max()) + 1)
+    return needed
