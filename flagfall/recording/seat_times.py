@@ -44,6 +44,9 @@ _CODES: Final = {verdict: code for code, verdict in enumerate(VERDICTS)}
 PUNCTUAL: Final = frozenset({_CODES[ON_TIME], _CODES["illegal"]})
 """Codes of the verdicts of answers that came in time."""
 
+OUT: Final = _CODES["disqualified"]
+"""Code of the verdict of a turn in which the agent was disqualified."""
+
 LATE: Final = frozenset({_CODES["late"], _CODES["overrun"]})
 """Codes of the verdicts of turns that another action was played for, while the agent was in the match."""
 
@@ -81,6 +84,22 @@ class SeatTimes:
         """Return when the clock of a turn began, since the match began."""
         return self.ended_ns[row] - self.credit_ns[row] - self.spent_ns[row]
 
+    @property
+    def is_out_by_clock(self) -> bool:
+        """Return whether the clock disqualified it."""
+        return self.disqualified is not None and self.disqualified.reason == "late"
+
+    def busy_until_out(self, row: int, hard_ns: int) -> int | None:
+        """Return when the clock disqualified it, if it was busy with a late turn until then; else `None`.
+
+        It was busy for the hard limit then, and not for so long with any turn that followed.
+        """
+        lost = self.disqualified
+        if lost is None or lost.reason != "late" or lost.at_ns - self.began_ns(row) < hard_ns:
+            return None
+        is_last = row + 1 == len(self) or lost.at_ns - self.began_ns(row + 1) < hard_ns
+        return lost.at_ns if is_last and set(self.verdict[row:]) <= {*LATE, OUT} else None
+
 
 @attrs.define(eq=False)
 class MatchTimes:
@@ -107,7 +126,7 @@ class MatchTimes:
         A task without an action for that has its agents disqualified by `act_abort`.
         """
         rows = [seat.verdict for seat in self.seats]
-        out = any(_CODES["disqualified"] in row for row in rows)
+        out = any(OUT in row for row in rows)
         return self.control.act_abort is None or not out or any(_CODES["overrun"] in row for row in rows)
 
     def take(self, event: Event | TurnsPlayed) -> None:

@@ -18,7 +18,8 @@ from typing import Final
 import attrs
 import numpy as np
 
-from flagfall.recording.seat_times import LATE, PUNCTUAL, VERDICTS, MatchTimes, SeatTimes
+from flagfall.recording.seat_times import OUT, PUNCTUAL, MatchTimes, SeatTimes
+from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.timing import NEVER_NS, Budget, TimeControl
 from flagfall.timing.budget import Limits, Reading, is_late, request_limits, verdict_of
 
@@ -106,7 +107,7 @@ def think_times(times: MatchTimes, seat: int) -> ThinkTimes:
 
     A turn that was posted while the agent was late with an older one, for an unknown time, counts in full.
     """
-    found = _Thinking(times.seats[seat], has_wall=times.control.clock == "wall")
+    found = _Thinking(times, seat)
     if times.header.tick_ns is None:
         found.read()
     return ThinkTimes(
@@ -122,33 +123,32 @@ def think_times(times: MatchTimes, seat: int) -> ThinkTimes:
 class _Thinking:
     """Reads the think times from the turns of a seat."""
 
-    def __init__(self, times: SeatTimes, *, has_wall: bool) -> None:
-        self._times, self._has_wall = times, has_wall
+    def __init__(self, match: MatchTimes, seat: int) -> None:
+        self._match, self._seat = match, seat
+        self._times: SeatTimes = match.seats[seat]
+        self._has_wall = match.control.clock == "wall"
         self.think_ns, self.gap_ns, self.exact = array("q"), array("q"), bytearray()
 
     def read(self) -> None:
+        """Read all turns."""
         times = self._times
-        codes = np.frombuffer(times.verdict, np.uint8)
-        spent = np.frombuffer(times.spent_ns, np.int64)
-        gaps = self._gaps(spent)
-        punctual = np.isin(codes, list(PUNCTUAL))
-        others = np.flatnonzero(~punctual).tolist()
-        begin, until_ns = 0, 0
-        for row in others:
-            if row < begin:
-                continue
-            self._add_punctual(spent, gaps, begin, row, until_ns)
-            begin, until_ns = self._add_late(row, until_ns, gaps)
+        spent, gaps = np.frombuffer(times.spent_ns, np.int64), self._gaps()
+        others = np.flatnonzero(~np.isin(np.frombuffer(times.verdict, np.uint8), list(PUNCTUAL)))
+        begin = until_ns = 0
+        for row in others.tolist():
+            if row >= begin:
+                self._add_punctual(spent, gaps, begin, row, until_ns)
+                begin, until_ns = self._add_late(row, until_ns, int(gaps[row]))
         self._add_punctual(spent, gaps, begin, len(times), until_ns)
 
-    def _gaps(self, spent: Numbers) -> Numbers:
+    def _gaps(self) -> Numbers:
         """Return the time of others after each turn, where they have turns without this seat."""
         times = self._times
         gaps = np.zeros(len(times), np.int64)
         if len(times) > 1:
-            turn, ended = (np.frombuffer(of, np.int64) for of in (times.turn, times.ended_ns))
-            began = ended - spent - np.frombuffer(times.credit_ns, np.int64)
-            others = np.maximum(0, began[1:] - ended[:-1])
+            columns = (times.turn, times.ended_ns, times.spent_ns, times.credit_ns)
+            turn, ended, spent, credit = (np.frombuffer(of, np.int64) for of in columns)
+            others = np.maximum(0, (ended - spent - credit)[1:] - ended[:-1])
             gaps[:-1] = np.where(np.diff(turn) > 1, others, 0)
         return gaps
 
@@ -163,27 +163,41 @@ class _Thinking:
         if until_ns:
             self.think_ns[first] -= max(0, min(self.think_ns[first], until_ns - self._times.began_ns(begin)))
 
-    def _add_late(self, row: int, until_ns: int, gaps: Numbers) -> tuple[int, int]:
+    def _add_late(self, row: int, until_ns: int, gap_ns: int) -> tuple[int, int]:
         """Add a late turn; return the first row that ends after its answer, and when that came."""
         times = self._times
-        lost = times.disqualified
-        if times.verdict[row] not in LATE and (lost is None or lost.reason != "late"):
-            return len(times), 0  # disqualified in its turn for something else, after an unknown time
-        began_ns = max(times.began_ns(row), until_ns)
-        answered_ns = times.answered_ns.get(times.turn[row]) if self._has_wall else None
+        if times.verdict[row] == OUT and not times.is_out_by_clock:
+            return len(times), 0  # after an unknown time
+        limit_ns = self._limit_when_out() if times.is_out_by_clock else NEVER_NS
+        known_ns = times.answered_ns.get(times.turn[row]) if self._has_wall else None
+        is_exact = known_ns is not None
+        if known_ns is None and self._has_wall:
+            known_ns = times.busy_until_out(row, limit_ns)
         end = row + 1
         while end < len(times) and times.verdict[end] not in PUNCTUAL:
-            if answered_ns is not None and times.ended_ns[end] > answered_ns:
+            if known_ns is not None and times.ended_ns[end] > known_ns:
                 break
             end += 1
-        known_ns = times.ended_ns[row] if answered_ns is None else answered_ns
-        if VERDICTS[times.verdict[row]] == "disqualified":
-            known_ns = times.ended_ns[row]
-        spent_ns = known_ns - began_ns if self._has_wall else times.spent_ns[row]
-        self.think_ns.append(max(times.spent_ns[row] if until_ns <= times.began_ns(row) else 0, spent_ns))
-        self.gap_ns.append(int(gaps[row]))
-        self.exact.append(answered_ns is not None)
-        return end, answered_ns or 0
+        least_ns = limit_ns if times.verdict[row] == OUT else times.spent_ns[row]
+        used_ns = max(0, until_ns - times.began_ns(row)) if until_ns else 0
+        think_ns = max(0, least_ns - used_ns)
+        if known_ns is not None:
+            think_ns = max(think_ns, known_ns - max(times.began_ns(row), until_ns))
+        self.think_ns.append(think_ns)
+        self.gap_ns.append(gap_ns)
+        self.exact.append(is_exact)
+        return end, known_ns or 0
+
+    def _limit_when_out(self) -> int:
+        """Return the limit by which the clock disqualified the seat."""
+        limits = LimitsOfTurns(self._match.header)
+        limits.charge_start(self._seat, self._times.ready_ns or 0)
+        rows = len(self._times) - (self._times.verdict[-1] == OUT)
+        if limits.flat is None:
+            for row in range(rows):
+                limits.charge(self._seat, self._times.spent_ns[row])
+        found = limits.judged_by(self._seat)
+        return min(found.busy_ns, found.abort_ns)
 
 
 def lost_turns(thinking: ThinkTimes, control: TimeControl) -> LostTurns:

@@ -20,8 +20,8 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.events import Verdict
-from flagfall.recording.seat_times import LATE, PUNCTUAL, VERDICTS, MatchTimes, SeatTimes
+from flagfall.events import ON_TIME, Verdict
+from flagfall.recording.seat_times import LATE, OUT, PUNCTUAL, VERDICTS, MatchTimes, SeatTimes
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.timing import NEVER_NS, Budget, TimeControl
 from flagfall.timing.budget import Limits, Reading, is_late, verdict_of
@@ -30,7 +30,6 @@ from flagfall.timing.stalls import GRACE_NS
 
 Judged: TypeAlias = Verdict | Literal["unknown"]
 
-_ON_TIME, _LATE, _OUT = (VERDICTS.index(name) for name in ("on time", "late", "disqualified"))
 _PUNCTUAL: Final = list(PUNCTUAL)
 
 
@@ -109,17 +108,19 @@ def check_clock(times: MatchTimes, control: TimeControl) -> None:
 
 
 class _Span(NamedTuple):
-    """What is known of the time for which a seat was busy at a turn, counted from the turn's begin.
+    """What is known of the time for which a seat was busy with a turn, and with an older one before.
 
     Attributes:
-        low_ns: it was busy for so long at least.
+        low_ns: it was busy for so long after the turn had begun, at least.
         high_ns: and for so long at most; `NEVER_NS` if that is not known.
-        older_ns: for how long it may have been busy with an older turn before.
+        older_low_ns: for how long it had been busy with an older turn then, at least.
+        older_high_ns: and at most.
     """
 
     low_ns: int
     high_ns: int
-    older_ns: int = 0
+    older_low_ns: int = 0
+    older_high_ns: int = 0
 
 
 class _Judge:
@@ -159,8 +160,7 @@ class _Judge:
 
     def _is_of_clock(self, verdict: Judged, before: Verdict) -> bool:
         """Return whether it was the clock that disqualified the seat in a turn."""
-        lost = self._times.disqualified
-        return verdict != "disqualified" or verdict != before or (lost is not None and lost.reason == "late")
+        return verdict != "disqualified" or verdict != before or self._times.is_out_by_clock
 
     def _result(
         self,
@@ -172,9 +172,8 @@ class _Judge:
     ) -> SeatVerdicts:
         times = self._times
         codes = np.frombuffer(times.verdict, np.uint8)
-        lost = times.disqualified
         late = int(np.isin(codes, list(LATE)).sum())
-        late += lost is not None and lost.reason == "late" and bool(len(codes)) and codes[-1] == _OUT
+        late += times.is_out_by_clock and bool(len(codes)) and times.verdict[-1] == OUT
         return SeatVerdicts(
             agent=times.agent,
             turns=len(times),
@@ -194,11 +193,10 @@ class _Judge:
 
     def _start(self) -> Judged | None:
         """Return the verdict on the start, if it is another one than in the match, and charge it."""
-        times, lost = self._times, self._times.disqualified
+        times = self._times
         recorded, asked = (Budget(one).limit("start") for one in (self._match.control, self._control))
         if times.ready_ns is None:
-            was_late = lost is not None and lost.reason == "late"
-            return "unknown" if was_late and asked > recorded else None
+            return "unknown" if times.is_out_by_clock and asked > recorded else None
         if is_late(times.ready_ns, asked) and not is_late(times.ready_ns, recorded):
             return "disqualified"
         for limits in (self._recorded, self._asked):
@@ -207,10 +205,11 @@ class _Judge:
 
     def _end(self) -> SeatVerdicts:
         """Judge a disqualification outside of turns: between them, or in `start`, `init` or `result`."""
-        times, lost = self._times, self._times.disqualified
-        if lost is None or lost.reason != "late" or (len(times) and times.verdict[-1] == _OUT):
-            in_turn = lost is not None and lost.reason == "late"
-            return self._result(None, None, None, None, f"turn {times.turn[-1]}" if in_turn else "")
+        times = self._times
+        if not times.is_out_by_clock:
+            return self._result(None, None, None, None)
+        if len(times) and times.verdict[-1] == OUT:
+            return self._result(None, None, None, None, f"turn {times.turn[-1]}")
         is_busy = bool(len(times)) and times.verdict[-1] in LATE
         phases: tuple[Phase, ...] = (
             ("act",) if is_busy else ("init", "result") if times.ready_ns is not None else ("start",)
@@ -243,7 +242,7 @@ class _Judge:
         times, number = self._times, self._number
         before, after = self._recorded.judged_by(number), self._asked.judged_by(number)
         code, spent_ns = times.verdict[row], times.spent_ns[row]
-        if code == _OUT:
+        if code == OUT:
             verdict, charged_ns = self._disqualified(row, before, after), 0
         elif code in PUNCTUAL:
             verdict, charged_ns = self._punctual(row, before, after), spent_ns
@@ -265,7 +264,7 @@ class _Judge:
         """Judge an answer that came in time."""
         spent_ns, code = self._times.spent_ns[row], self._times.verdict[row]
         grace_ns = 0
-        if verdict_of(Reading(spent_ns, 0, spent_ns), before, abortable=True) != VERDICTS[_ON_TIME]:
+        if verdict_of(Reading(spent_ns, 0, spent_ns), before, abortable=True) != ON_TIME:
             self._unexplained += 1
             grace_ns = max(GRACE_NS, spent_ns - min(before.soft_ns, before.busy_ns) + 1)
         # While it was busy before, its clock began when the turn was posted.
@@ -276,17 +275,20 @@ class _Judge:
         if len(found) > 1:
             return "unknown"
         (verdict,) = found
-        return VERDICTS[code] if verdict == VERDICTS[_ON_TIME] else verdict
+        return VERDICTS[code] if verdict == ON_TIME else verdict
 
     def _late_turn(self, recorded: Verdict, span: _Span, before: Limits, after: Limits) -> Judged:
-        """Judge a turn that was late."""
+        """Judge a turn that was late, or in which the clock disqualified the seat."""
         found: set[Judged] = set()
-        for spent_ns, older_ns in ((span.low_ns, 0), (span.high_ns, span.older_ns)):
+        judged_ns = _judged_ns(after)
+        ends = (span.low_ns, span.older_low_ns), (span.high_ns, span.older_high_ns)
+        for used_ns, older_ns in ends:
+            spent_ns = min(used_ns, judged_ns)
             busy_ns = spent_ns + older_ns
-            if before.busy_ns < NEVER_NS:  # it was not disqualified then
+            if recorded != "disqualified" and before.busy_ns < NEVER_NS:
                 busy_ns = min(busy_ns, max(spent_ns, before.busy_ns - 1))
             verdict = verdict_of(Reading(spent_ns, 0, busy_ns), after, abortable=self._abortable)
-            found.add(recorded if self._paced and verdict == VERDICTS[_ON_TIME] else verdict)
+            found.add("late" if self._paced and verdict == ON_TIME else verdict)
         return found.pop() if len(found) == 1 else "unknown"
 
     def _span(self, row: int, before: Limits) -> _Span:
@@ -294,48 +296,54 @@ class _Judge:
         times = self._times
         began_ns, ended_ns, spent_ns = times.began_ns(row), times.ended_ns[row], times.spent_ns[row]
         if self._busy_from is None or (self._busy_until is not None and self._busy_until <= began_ns):
-            self._busy_from, self._busy_until = began_ns, self._until(row, began_ns, before)
-        older_ns = max(0, began_ns - self._busy_from)
+            self._busy_from, self._busy_until = began_ns, self._until(row, before)
         if self._paced:
-            return _Span(0, max(0, min(ended_ns - self._busy_from, before.busy_ns - 1)), 0)
+            return _Span(0, max(0, min(ended_ns - self._busy_from, before.busy_ns - 1)))
         least_ns = before.soft_ns if VERDICTS[times.verdict[row]] == "late" else before.abort_ns
         self._unexplained += spent_ns < least_ns
-        low_ns, most_ns = max(spent_ns, least_ns), max(spent_ns, least_ns, before.busy_ns - 1)
-        offset_ns = self._offset_ns
+        low_ns, offset_ns = max(spent_ns, least_ns), self._offset_ns
+        older_ns = max(0, began_ns + offset_ns - self._busy_from)
         if self._busy_until is not None and self._busy_until >= ended_ns:
             busy_ns = max(low_ns, self._busy_until - began_ns) - offset_ns
-            return _Span(busy_ns, busy_ns, older_ns)
+            return _Span(busy_ns, busy_ns, older_ns, older_ns)
         if before.soft_ns <= spent_ns < before.abort_ns < NEVER_NS:  # it stayed open up to its answer
-            return _Span(spent_ns - offset_ns, spent_ns - offset_ns, 0)
-        return _Span(low_ns - max(0, offset_ns), most_ns - min(0, offset_ns), older_ns)
+            return _Span(spent_ns - offset_ns, spent_ns - offset_ns)
+        high_ns = max(low_ns, before.busy_ns - 1)
+        return _Span(low_ns - max(0, offset_ns), high_ns - min(0, offset_ns), 0, older_ns)
 
-    def _until(self, row: int, began_ns: int, before: Limits) -> int | None:
+    def _last_span(self, row: int, before: Limits) -> _Span:
+        """Return for how long the seat was busy at the turn in which the clock disqualified it."""
+        limit_ns, judged_ns = min(before.busy_ns, before.hard_ns), _judged_ns(before)
+        if self._busy_from is None or limit_ns <= judged_ns:
+            return _Span(min(limit_ns, judged_ns), NEVER_NS)
+        before_ns = self._times.ended_ns[row - 1] - self._busy_from
+        older_ns = max(before_ns, limit_ns - judged_ns)
+        offset_ns = self._offset_ns
+        older_ns, left_ns = max(0, older_ns + offset_ns), max(0, limit_ns - older_ns - offset_ns)
+        return _Span(left_ns, NEVER_NS, older_ns, older_ns)
+
+    def _until(self, row: int, before: Limits) -> int | None:
         """Return until when the seat was busy with a late turn, `None` if that is not known."""
-        times, lost = self._times, self._times.disqualified
+        times = self._times
         if self._paced or self._control.clock == "cpu":
             return None
-        if (until_ns := times.answered_ns.get(times.turn[row])) is not None:
-            return until_ns
-        if lost is None or lost.reason != "late" or not set(times.verdict[row:]) <= {*LATE, _OUT}:
-            return None
-        return lost.at_ns if lost.at_ns - began_ns == before.busy_ns else None
+        until_ns = times.answered_ns.get(times.turn[row])
+        return times.busy_until_out(row, before.busy_ns) if until_ns is None else until_ns
 
     def _disqualified(self, row: int, before: Limits, after: Limits) -> Judged:
         """Judge the turn in which the seat was disqualified."""
-        times, lost = self._times, self._times.disqualified
-        if lost is not None and lost.reason == "late":
-            out_ns = [before.busy_ns, before.hard_ns]
-            out_ns += [before.soft_ns] if before.soft_ns >= before.hard_ns else []
-            out_ns += [] if self._abortable else [before.abort_ns]
-            low_ns, high_ns = min(out_ns), NEVER_NS
-        else:
-            since_ns = times.ended_ns[row - 1] if row else 0
-            open_ns = min(before.soft_ns if before.abort_ns >= NEVER_NS else before.abort_ns, before.busy_ns)
-            low_ns, high_ns = 0, max(0, min(times.ended_ns[row] - since_ns, open_ns - 1))
-        found = {verdict_of(Reading(ns, 0, ns), after, abortable=self._abortable) for ns in (low_ns, high_ns)}
-        if lost is not None and lost.reason == "late":
-            return "disqualified" if found == {"disqualified"} else "unknown"
-        return "disqualified" if found == {VERDICTS[_ON_TIME]} else "unknown"
+        times = self._times
+        if times.is_out_by_clock:
+            return self._late_turn("disqualified", self._last_span(row, before), before, after)
+        since_ns = times.ended_ns[row - 1] if row else 0
+        high_ns = max(0, min(times.ended_ns[row] - since_ns, _judged_ns(before) - 1, before.busy_ns - 1))
+        in_time = verdict_of(Reading(high_ns, 0, high_ns), after, abortable=self._abortable) == ON_TIME
+        return "disqualified" if in_time else "unknown"
+
+
+def _judged_ns(limits: Limits) -> int:
+    """Return the time after which an open turn is judged at the latest."""
+    return limits.soft_ns if limits.abort_ns >= NEVER_NS else max(limits.soft_ns, limits.abort_ns)
 
 
 def known_turns(verdicts: MatchVerdicts, seats: Sequence[SeatTimes]) -> int:
