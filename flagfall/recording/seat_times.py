@@ -119,15 +119,31 @@ class MatchTimes:
     problem: str = ""
     _turns: int = 0
 
+    @classmethod
+    def begin(cls, event: Event | TurnsPlayed) -> MatchTimes:
+        """Return the times of a match before its first turn.
+
+        Raises:
+            UsageError: the event is not the beginning of a match, or one that cannot be.
+        """
+        if not isinstance(event, MatchStarted):
+            raise UsageError("a match begins in line 1")
+        if len(event.agents) > MAX_SEATS:
+            raise UsageError(f"a match with {len(event.agents)} seats; {MAX_SEATS} are the most")
+        control = TimeControl.parse(event.time_control)
+        return cls(event, control, [SeatTimes(agent) for agent in event.agents])
+
     @property
-    def is_abortable(self) -> bool:
-        """Return whether episodes can be aborted, as far as the record shows.
+    def is_abortable(self) -> bool | None:
+        """Return whether episodes can be aborted; `None` if the record does not show it.
 
         A task without an action for that has its agents disqualified by `act_abort`.
         """
         rows = [seat.verdict for seat in self.seats]
-        out = any(OUT in row for row in rows)
-        return self.control.act_abort is None or not out or any(_CODES["overrun"] in row for row in rows)
+        if any(_CODES["overrun"] in row for row in rows):
+            return True
+        is_out = any(seat.is_out_by_clock and OUT in seat.verdict for seat in self.seats)
+        return False if self.control.act_abort is not None and is_out else None
 
     def take(self, event: Event | TurnsPlayed) -> None:
         """Take an event of the match, or its plain turns in columns."""
@@ -192,7 +208,7 @@ def read_times(path: Path, *, max_bytes: int | None = None) -> MatchTimes:
         for line, event in _events(path, max_bytes):
             place = line
             if found is None:
-                found = _begun(event)
+                found = MatchTimes.begin(event)
             else:
                 found.take(event)
     except JournalError as error:
@@ -204,15 +220,6 @@ def read_times(path: Path, *, max_bytes: int | None = None) -> MatchTimes:
     if found is None:
         raise JournalError(path, 1, None, "this is not a journal: it is empty")
     return found
-
-
-def _begun(event: Event | TurnsPlayed) -> MatchTimes:
-    if not isinstance(event, MatchStarted):
-        raise UsageError("a match begins in line 1")
-    if len(event.agents) > MAX_SEATS:
-        raise UsageError(f"a match with {len(event.agents)} seats; {MAX_SEATS} are the most")
-    control = TimeControl.parse(event.time_control)
-    return MatchTimes(event, control, [SeatTimes(agent) for agent in event.agents])
 
 
 def _events(path: Path, max_bytes: int | None) -> Iterator[tuple[int, Event | TurnsPlayed]]:

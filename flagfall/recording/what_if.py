@@ -30,6 +30,9 @@ from flagfall.timing.stalls import GRACE_NS
 
 Judged: TypeAlias = Verdict | Literal["unknown"]
 
+_TICKS_BACK: Final = 3
+"""Turns before a late one, at real-time pace, since whose end the agent may have been busy with it."""
+
 _PUNCTUAL: Final = list(PUNCTUAL)
 
 
@@ -107,20 +110,41 @@ def check_clock(times: MatchTimes, control: TimeControl) -> None:
         )
 
 
-class _Span(NamedTuple):
-    """What is known of the time for which a seat was busy with a turn, and with an older one before.
+class _Busy(NamedTuple):
+    """What is known of the time for which a seat is busy with a turn that is late, in the match's time.
 
     Attributes:
-        low_ns: it was busy for so long after the turn had begun, at least.
-        high_ns: and for so long at most; `NEVER_NS` if that is not known.
-        older_low_ns: for how long it had been busy with an older turn then, at least.
-        older_high_ns: and at most.
+        began_ns: when the clock of the turn began.
+        until_ns: when the seat was back; `None` if that is not known.
+        exact: it was back then; otherwise, it was disqualified then.
+        before_ns: its hard limit, which counts from that turn, in the match.
+        after_ns: the same under the other time control.
     """
 
-    low_ns: int
-    high_ns: int
-    older_low_ns: int = 0
-    older_high_ns: int = 0
+    began_ns: int
+    until_ns: int | None
+    exact: bool
+    before_ns: int
+    after_ns: int
+
+    def at(self, now_ns: int) -> tuple[int, int]:
+        """Return for how long it was busy at a moment of the match, at least and at most."""
+        if self.until_ns is None:
+            return 0, max(0, min(now_ns - self.began_ns, self.before_ns - 1))
+        busy_ns = min(now_ns, self.until_ns) - self.began_ns
+        return busy_ns, busy_ns
+
+
+class _Shifted(NamedTuple):
+    """A seat that is busy with a late turn, which ended at another time than in the match.
+
+    Attributes:
+        rest_ns: for how long it is still busy when the next turn is posted.
+        older_ns: for how long it has been busy then.
+    """
+
+    rest_ns: int
+    older_ns: int
 
 
 class _Judge:
@@ -131,13 +155,13 @@ class _Judge:
         self._times: SeatTimes = times.seats[seat]
         self._recorded = LimitsOfTurns(times.header)
         self._asked = LimitsOfTurns(times.header, control)
-        self._abortable = times.is_abortable
         self._paced = times.header.tick_ns is not None
-        # The turn with which the seat is busy: when its clock began, and until when, `None` if not known.
-        self._busy_from: int | None = None
-        self._busy_until: int | None = None
-        # By how much later a turn is posted than in the match, while the seat is busy: its limit was another.
-        self._offset_ns = 0
+        self._abortables = (times.is_abortable,) if times.is_abortable is not None else (True, False)
+        self._busy: _Busy | None = None
+        # Set while the seat is busy, and a late turn ended at another time; `_blind` where it is not known
+        # what that means for the next one.
+        self._shifted: _Shifted | None = None
+        self._blind = False
         self._unexplained = 0
         self._late = 0
         self._first_late: int | None = None
@@ -204,23 +228,28 @@ class _Judge:
         return None
 
     def _end(self) -> SeatVerdicts:
-        """Judge a disqualification outside of turns: between them, or in `start`, `init` or `result`."""
+        """Judge what came after the last turn: a disqualification between turns, or in another phase."""
         times = self._times
-        if not times.is_out_by_clock:
-            return self._result(None, None, None, None)
-        if len(times) and times.verdict[-1] == OUT:
+        turn = times.turn[-1] + 1 if len(times) else 0
+        if times.is_out_by_clock and len(times) and times.verdict[-1] == OUT:
             return self._result(None, None, None, None, f"turn {times.turn[-1]}")
-        is_busy = bool(len(times)) and times.verdict[-1] in LATE
-        phases: tuple[Phase, ...] = (
-            ("act",) if is_busy else ("init", "result") if times.ready_ns is not None else ("start",)
-        )
+        if not times.is_out_by_clock:
+            over_ns = max((seat.ended_ns[-1] - 1 for seat in self._match.seats if len(seat)), default=0)
+            if times.disqualified is not None:
+                over_ns = max(over_ns, times.disqualified.at_ns)
+            verdict = self._overdue(over_ns) if self._shifted is None and not self._blind else None
+            return self._result(None if verdict is None else turn, None, None, verdict)
+        phases: tuple[Phase, ...] = ("init", "result") if times.ready_ns is not None else ("start",)
+        if len(times) and (self._paced or times.verdict[-1] in LATE):
+            phases = ("act", *phases) if self._paced else ("act",)
         limits = [
             [Budget(control).hard_limit(phase) for phase in phases]
             for control in (self._match.control, self._control)
         ]
-        if any(asked > recorded for recorded, asked in zip(*limits, strict=True)):
-            return self._result((times.turn[-1] if len(times) else -1) + 1, len(times), None, "unknown")
-        return self._result(None, None, None, None, "a late turn" if is_busy else " or ".join(phases))
+        is_moved = self._shifted is not None or self._blind
+        if is_moved or any(asked > recorded for recorded, asked in zip(*limits, strict=True)):
+            return self._result(turn, None, None, "unknown")
+        return self._result(None, None, None, None, " or ".join(phases))
 
     # The turns.
 
@@ -242,103 +271,165 @@ class _Judge:
         times, number = self._times, self._number
         before, after = self._recorded.judged_by(number), self._asked.judged_by(number)
         code, spent_ns = times.verdict[row], times.spent_ns[row]
-        if code == OUT:
-            verdict, charged_ns = self._disqualified(row, before, after), 0
+        if self._blind:
+            return "unknown"
+        charged_ns = spent_ns
+        if self._shifted is not None:
+            verdict, charged_ns = self._moved(row, self._shifted, after)
+        elif (overdue := self._overdue(times.began_ns(row))) is not None:
+            return overdue
+        elif code == OUT:
+            verdict = self._disqualified(row, before, after)
         elif code in PUNCTUAL:
-            verdict, charged_ns = self._punctual(row, before, after), spent_ns
+            verdict = self._punctual(row, before, after)
+            self._busy = None
+        elif self._paced:
+            verdict = self._late_tick(row, before, after)
         else:
-            span = self._span(row, before)
-            verdict = self._late_turn(VERDICTS[code], span, before, after)
-            charged_ns = spent_ns
-            if (before.soft_ns, before.abort_ns) != (after.soft_ns, after.abort_ns) and not self._paced:
-                open_ns = span.low_ns if after.abort_ns < NEVER_NS else 0
-                charged_ns = max(after.soft_ns, min(open_ns, after.abort_ns))
-            self._offset_ns += charged_ns - spent_ns
+            verdict, charged_ns = self._late_turn(row, before, after)
         self._recorded.charge(number, spent_ns)
         bank_ns = self._asked.charge(number, charged_ns).bank_ns
         if bank_ns is not None and self._bank_out is None and bank_ns <= (self._control.increment or 0):
             self._bank_out = times.turn[row]
         return verdict
 
-    def _punctual(self, row: int, before: Limits, after: Limits) -> Judged:
-        """Judge an answer that came in time."""
-        spent_ns, code = self._times.spent_ns[row], self._times.verdict[row]
-        grace_ns = 0
-        if verdict_of(Reading(spent_ns, 0, spent_ns), before, abortable=True) != ON_TIME:
-            self._unexplained += 1
-            grace_ns = max(GRACE_NS, spent_ns - min(before.soft_ns, before.busy_ns) + 1)
-        # While it was busy before, its clock began when the turn was posted.
-        moved = spent_ns - self._offset_ns if self._busy_from is not None else spent_ns
-        self._busy_from, self._busy_until, self._offset_ns = None, None, 0
-        spans = {max(0, ns) for ns in (spent_ns, moved)}
-        found = {verdict_of(Reading(ns, 0, ns, grace_ns), after, abortable=self._abortable) for ns in spans}
-        if len(found) > 1:
-            return "unknown"
-        (verdict,) = found
-        return VERDICTS[code] if verdict == ON_TIME else verdict
+    def _verdict(
+        self, limits: Limits, used: tuple[int, int], older: tuple[int, int] = (0, 0), grace_ns: int = 0
+    ) -> Judged:
+        """Return the verdict on a turn from the time that its answer takes, and that of an older turn.
 
-    def _late_turn(self, recorded: Verdict, span: _Span, before: Limits, after: Limits) -> Judged:
-        """Judge a turn that was late, or in which the clock disqualified the seat."""
-        found: set[Judged] = set()
-        judged_ns = _judged_ns(after)
-        ends = (span.low_ns, span.older_low_ns), (span.high_ns, span.older_high_ns)
-        for used_ns, older_ns in ends:
-            spent_ns = min(used_ns, judged_ns)
-            busy_ns = spent_ns + older_ns
-            if recorded != "disqualified" and before.busy_ns < NEVER_NS:
-                busy_ns = min(busy_ns, max(spent_ns, before.busy_ns - 1))
-            verdict = verdict_of(Reading(spent_ns, 0, busy_ns), after, abortable=self._abortable)
-            found.add("late" if self._paced and verdict == ON_TIME else verdict)
+        Args:
+            used: from the turn's begin to its answer, at least and at most.
+            older: for how long the seat had been busy before, at least and at most.
+        """
+        judged_ns = _judged_ns(limits) + grace_ns
+        found: set[Judged] = {
+            verdict_of(Reading(spent_ns, 0, older[end] + spent_ns, grace_ns), limits, abortable=abortable)
+            for abortable in self._abortables
+            for end in (0, 1)
+            for spent_ns in [min(used[end], judged_ns)]
+        }
         return found.pop() if len(found) == 1 else "unknown"
 
-    def _span(self, row: int, before: Limits) -> _Span:
-        """Return for how long the seat was busy at a late turn."""
+    def _overdue(self, now_ns: int) -> Judged | None:
+        """Return the verdict on a seat that is busy for longer than the hard limit before a turn begins."""
+        if self._busy is None:
+            return None
+        over = {is_late(busy_ns, self._busy.after_ns) for busy_ns in self._busy.at(now_ns)}
+        return None if over == {False} else "disqualified" if over == {True} else "unknown"
+
+    def _punctual(self, row: int, before: Limits, after: Limits) -> Judged:
+        """Judge an answer that came in time."""
+        spent_ns, grace_ns = self._times.spent_ns[row], 0
+        if verdict_of(Reading(spent_ns, 0, spent_ns), before, abortable=True) != ON_TIME:
+            self._unexplained += not self._paced  # an answer there may be to an older turn
+            grace_ns = max(GRACE_NS, spent_ns - min(before.soft_ns, before.busy_ns) + 1)
+        verdict = self._verdict(after, (spent_ns, spent_ns), grace_ns=grace_ns)
+        return VERDICTS[self._times.verdict[row]] if verdict == ON_TIME else verdict
+
+    def _late_tick(self, row: int, before: Limits, after: Limits) -> Judged:
+        """Judge a turn that the tick ended; since when the agent was busy then is not known.
+
+        After an answer to an older turn it may have taken the turn in which that came, or the one before if it
+        came with the tick.
+        """
+        since_ns = self._times.ended_ns[row - _TICKS_BACK] if row >= _TICKS_BACK else 0
+        if self._busy is None:
+            self._busy = _Busy(since_ns, None, False, before.busy_ns, after.busy_ns)
+        over = {is_late(ns, self._busy.after_ns) for ns in self._busy.at(self._times.ended_ns[row])}
+        return "late" if over == {False} else "unknown"
+
+    def _late_turn(self, row: int, before: Limits, after: Limits) -> tuple[Judged, int]:
+        """Judge a turn that was late; return the verdict, and the time that is charged for it."""
         times = self._times
-        began_ns, ended_ns, spent_ns = times.began_ns(row), times.ended_ns[row], times.spent_ns[row]
-        if self._busy_from is None or (self._busy_until is not None and self._busy_until <= began_ns):
-            self._busy_from, self._busy_until = began_ns, self._until(row, before)
-        if self._paced:
-            return _Span(0, max(0, min(ended_ns - self._busy_from, before.busy_ns - 1)))
+        began_ns, spent_ns = times.began_ns(row), times.spent_ns[row]
+        busy = self._busy_with(row, before, after)
+        after = after._replace(busy_ns=busy.after_ns)
+        older_ns = began_ns - busy.began_ns
         least_ns = before.soft_ns if VERDICTS[times.verdict[row]] == "late" else before.abort_ns
         self._unexplained += spent_ns < least_ns
-        low_ns, offset_ns = max(spent_ns, least_ns), self._offset_ns
-        older_ns = max(0, began_ns + offset_ns - self._busy_from)
-        if self._busy_until is not None and self._busy_until >= ended_ns:
-            busy_ns = max(low_ns, self._busy_until - began_ns) - offset_ns
-            return _Span(busy_ns, busy_ns, older_ns, older_ns)
+        least_ns = max(spent_ns, least_ns)
+        older = (older_ns, older_ns) if busy.until_ns is not None else (0, older_ns)
+        if busy.until_ns is None:
+            used = least_ns, NEVER_NS  # it may have asked for another turn, and never answered this one
+        else:
+            used_ns = max(least_ns, busy.until_ns - began_ns)
+            used = used_ns, used_ns if busy.exact else NEVER_NS
+        if _judged_ns(after) <= _judged_ns(before):  # it was not disqualified here
+            most_ns = max(0, busy.before_ns - 1 - min(used[1], _judged_ns(after)))
+            older = min(older[0], most_ns), min(older[1], most_ns)
+        verdict = self._verdict(after, used, older)
+        open_ns = min(used[0], _judged_ns(after))
+        if _judged_ns(after) == _judged_ns(before) or (busy.exact and open_ns == spent_ns):
+            return verdict, spent_ns
+        if busy.exact and len(self._match.seats) == 1 and min(before.abort_ns, after.abort_ns) >= NEVER_NS:
+            self._shifted = _Shifted(used[0] - open_ns, older_ns + open_ns)
+        else:
+            self._blind = True
+        return verdict, open_ns
+
+    def _busy_with(self, row: int, before: Limits, after: Limits) -> _Busy:
+        """Return what a seat is busy with in a late turn: an older one still, or this one."""
+        times, busy = self._times, self._busy
+        began_ns, ended_ns, spent_ns = times.began_ns(row), times.ended_ns[row], times.spent_ns[row]
+        if busy is not None and (busy.until_ns is None or busy.until_ns >= ended_ns):
+            return busy
+        hard = before.busy_ns, after.busy_ns
         if before.soft_ns <= spent_ns < before.abort_ns < NEVER_NS:  # it stayed open up to its answer
-            return _Span(spent_ns - offset_ns, spent_ns - offset_ns)
-        high_ns = max(low_ns, before.busy_ns - 1)
-        return _Span(low_ns - max(0, offset_ns), high_ns - min(0, offset_ns), 0, older_ns)
+            self._busy = None
+            return _Busy(began_ns, ended_ns, True, *hard)
+        answered_ns = None if self._control.clock == "cpu" else times.answered_ns.get(times.turn[row])
+        until_ns = times.busy_until_out(row, before.busy_ns) if answered_ns is None else answered_ns
+        self._busy = _Busy(began_ns, until_ns, answered_ns is not None, *hard)
+        return self._busy
 
-    def _last_span(self, row: int, before: Limits) -> _Span:
-        """Return for how long the seat was busy at the turn in which the clock disqualified it."""
-        limit_ns, judged_ns = min(before.busy_ns, before.hard_ns), _judged_ns(before)
-        if self._busy_from is None or limit_ns <= judged_ns:
-            return _Span(min(limit_ns, judged_ns), NEVER_NS)
-        before_ns = self._times.ended_ns[row - 1] - self._busy_from
-        older_ns = max(before_ns, limit_ns - judged_ns)
-        offset_ns = self._offset_ns
-        older_ns, left_ns = max(0, older_ns + offset_ns), max(0, limit_ns - older_ns - offset_ns)
-        return _Span(left_ns, NEVER_NS, older_ns, older_ns)
-
-    def _until(self, row: int, before: Limits) -> int | None:
-        """Return until when the seat was busy with a late turn, `None` if that is not known."""
-        times = self._times
-        if self._paced or self._control.clock == "cpu":
-            return None
-        until_ns = times.answered_ns.get(times.turn[row])
-        return times.busy_until_out(row, before.busy_ns) if until_ns is None else until_ns
+    def _moved(self, row: int, moved: _Shifted, after: Limits) -> tuple[Judged, int]:
+        """Judge a turn that is posted at another time than in the match, to the only seat."""
+        times, busy, code = self._times, self._busy, self._times.verdict[row]
+        assert busy is not None
+        assert busy.until_ns is not None
+        rest_ns = max(0, moved.rest_ns)
+        if is_late(rest_ns, after.soft_ns) and code != OUT:  # it is not even taken
+            older = (moved.older_ns, moved.older_ns)
+            self._shifted = _Shifted(rest_ns - after.soft_ns, moved.older_ns + after.soft_ns)
+            if busy.until_ns < times.ended_ns[row] and code in LATE:
+                self._blind = True  # it was taken in the match, and what comes after it is another turn's
+            limits = after._replace(busy_ns=busy.after_ns)
+            return self._verdict(limits, (rest_ns, rest_ns), older), after.soft_ns
+        taken_ns = max(busy.until_ns, times.began_ns(row))
+        if code in PUNCTUAL:
+            until_ns: int | None = times.ended_ns[row] - times.credit_ns[row]
+        else:
+            until_ns = times.answered_ns.get(times.turn[row])
+        if until_ns is None or code == OUT or busy.until_ns >= times.ended_ns[row]:
+            return "unknown", 0  # it is not known how long it would have thought
+        used_ns = rest_ns + until_ns - taken_ns
+        verdict = self._verdict(after, (used_ns, used_ns))
+        if verdict == ON_TIME:
+            self._busy = self._shifted = None
+            return (VERDICTS[code] if code in PUNCTUAL else verdict), used_ns
+        self._busy = _Busy(times.began_ns(row), until_ns, True, NEVER_NS, after.busy_ns)
+        self._shifted = _Shifted(used_ns - after.soft_ns, after.soft_ns)
+        return verdict, after.soft_ns
 
     def _disqualified(self, row: int, before: Limits, after: Limits) -> Judged:
         """Judge the turn in which the seat was disqualified."""
         times = self._times
-        if times.is_out_by_clock:
-            return self._late_turn("disqualified", self._last_span(row, before), before, after)
         since_ns = times.ended_ns[row - 1] if row else 0
-        high_ns = max(0, min(times.ended_ns[row] - since_ns, _judged_ns(before) - 1, before.busy_ns - 1))
-        in_time = verdict_of(Reading(high_ns, 0, high_ns), after, abortable=self._abortable) == ON_TIME
-        return "disqualified" if in_time else "unknown"
+        judged_ns = _judged_ns(before)
+        hard_ns = min(before.busy_ns, before.hard_ns) if self._busy is None else self._busy.before_ns
+        if not times.is_out_by_clock:
+            used_ns = max(0, min(times.ended_ns[row] - since_ns, judged_ns - 1, hard_ns - 1))
+            return "disqualified" if self._verdict(after, (0, used_ns)) == ON_TIME else "unknown"
+        if self._paced:
+            limit_ns = after.busy_ns if self._busy is None else self._busy.after_ns
+            return "disqualified" if limit_ns <= hard_ns else "unknown"
+        if self._busy is None or min(before.busy_ns, before.hard_ns) <= judged_ns:
+            return self._verdict(after, (min(before.busy_ns, before.hard_ns, judged_ns), NEVER_NS))
+        # It was busy with an older turn for the hard limit then, at most a turn's limit of it in this turn.
+        older_ns = max(since_ns - self._busy.began_ns, hard_ns - judged_ns)
+        after = after._replace(busy_ns=self._busy.after_ns)
+        return self._verdict(after, (max(0, hard_ns - older_ns), NEVER_NS), (older_ns, older_ns))
 
 
 def _judged_ns(limits: Limits) -> int:
