@@ -30,9 +30,6 @@ from flagfall.timing.stalls import GRACE_NS
 
 Judged: TypeAlias = Verdict | Literal["unknown"]
 
-_TICKS_BACK: Final = 3
-"""Turns before a late one, at real-time pace, since whose end the agent may have been busy with it."""
-
 _PUNCTUAL: Final = list(PUNCTUAL)
 
 
@@ -162,6 +159,7 @@ class _Judge:
         # what that means for the next one.
         self._shifted: _Shifted | None = None
         self._blind = False
+        self._least_ns = NEVER_NS  # the least hard limit so far
         self._unexplained = 0
         self._late = 0
         self._first_late: int | None = None
@@ -237,6 +235,8 @@ class _Judge:
             over_ns = max((seat.ended_ns[-1] - 1 for seat in self._match.seats if len(seat)), default=0)
             if times.disqualified is not None:
                 over_ns = max(over_ns, times.disqualified.at_ns)
+                if self._shifted is not None or self._blind:
+                    return self._result(turn, None, None, "unknown")
             verdict = self._overdue(over_ns) if self._shifted is None and not self._blind else None
             return self._result(None if verdict is None else turn, None, None, verdict)
         phases: tuple[Phase, ...] = ("init", "result") if times.ready_ns is not None else ("start",)
@@ -271,6 +271,7 @@ class _Judge:
         times, number = self._times, self._number
         before, after = self._recorded.judged_by(number), self._asked.judged_by(number)
         code, spent_ns = times.verdict[row], times.spent_ns[row]
+        self._least_ns = min(self._least_ns, after.busy_ns)
         if self._blind:
             return "unknown"
         charged_ns = spent_ns
@@ -330,14 +331,19 @@ class _Judge:
     def _late_tick(self, row: int, before: Limits, after: Limits) -> Judged:
         """Judge a turn that the tick ended; since when the agent was busy then is not known.
 
-        After an answer to an older turn it may have taken the turn in which that came, or the one before if it
-        came with the tick.
+        Where limits change with time, those that it had then are not known, either.
         """
-        since_ns = self._times.ended_ns[row - _TICKS_BACK] if row >= _TICKS_BACK else 0
-        if self._busy is None:
-            self._busy = _Busy(since_ns, None, False, before.busy_ns, after.busy_ns)
-        over = {is_late(ns, self._busy.after_ns) for ns in self._busy.at(self._times.ended_ns[row])}
-        return "late" if over == {False} else "unknown"
+        if self._match.control == self._control or self._is_longer(before, after):
+            return "late"
+        return "unknown" if is_late(self._times.ended_ns[row], self._least_ns) else "late"
+
+    def _is_longer(self, before: Limits, after: Limits) -> bool:
+        """Return whether the hard limit is longer in all turns than in the match, or as long."""
+        return (
+            self._recorded.flat is not None
+            and self._asked.flat is not None
+            and after.busy_ns >= before.busy_ns
+        )
 
     def _late_turn(self, row: int, before: Limits, after: Limits) -> tuple[Judged, int]:
         """Judge a turn that was late; return the verdict, and the time that is charged for it."""
@@ -396,6 +402,8 @@ class _Judge:
                 self._blind = True  # it was taken in the match, and what comes after it is another turn's
             limits = after._replace(busy_ns=busy.after_ns)
             return self._verdict(limits, (rest_ns, rest_ns), older), after.soft_ns
+        if rest_ns and is_late(moved.older_ns + rest_ns, busy.after_ns):
+            return "disqualified", 0  # before it is back
         taken_ns = max(busy.until_ns, times.began_ns(row))
         if code in PUNCTUAL:
             until_ns: int | None = times.ended_ns[row] - times.credit_ns[row]
@@ -420,10 +428,13 @@ class _Judge:
         hard_ns = min(before.busy_ns, before.hard_ns) if self._busy is None else self._busy.before_ns
         if not times.is_out_by_clock:
             used_ns = max(0, min(times.ended_ns[row] - since_ns, judged_ns - 1, hard_ns - 1))
-            return "disqualified" if self._verdict(after, (0, used_ns)) == ON_TIME else "unknown"
+            is_open = used_ns < min(_judged_ns(after), after.busy_ns)
+            return "disqualified" if is_open else "unknown"
         if self._paced:
-            limit_ns = after.busy_ns if self._busy is None else self._busy.after_ns
-            return "disqualified" if limit_ns <= hard_ns else "unknown"
+            is_same = self._match.control == self._control or (
+                after.busy_ns == before.busy_ns and self._is_longer(before, after)
+            )
+            return "disqualified" if is_same else "unknown"
         if self._busy is None or min(before.busy_ns, before.hard_ns) <= judged_ns:
             return self._verdict(after, (min(before.busy_ns, before.hard_ns, judged_ns), NEVER_NS))
         # It was busy with an older turn for the hard limit then, at most a turn's limit of it in this turn.
