@@ -99,22 +99,35 @@ class LimitCurve:
     advice: LimitAdvice
 
 
+def limits_for(thinking: ThinkTimes, control: TimeControl, asked: Iterable[int] = ()) -> tuple[int, ...]:
+    """Return the limits of a curve: from one that loses half of the turns to one that loses none.
+
+    Args:
+        control: the time control of the matches; its limit is one of them.
+        asked: further limits, in nanoseconds.
+    """
+    if not len(thinking) or not thinking.think_ns.any():
+        return ()
+    low = max(1, int(np.quantile(thinking.think_ns, 1 - _SHOWN_SHARE)))
+    high = _MARGIN * max(int(thinking.think_ns.max()), low)
+    chosen = {rounded(ns, floor) for ns in np.geomspace(low, high, POINTS)}
+    return tuple(sorted(chosen | {limit for limit in (control.act, *asked) if limit}))
+
+
 def curve_of(
-    agent: str, control: TimeControl, thinking: ThinkTimes, *, asked: Iterable[int] = (), lost: float = LOST
+    agent: str, control: TimeControl, thinking: ThinkTimes, limits: Sequence[int], *, lost: float = LOST
 ) -> LimitCurve | None:
     """Return the curve of an agent; `None` if it has no think times, as those of the virtual clock are 0.
 
     Args:
         agent: its name; empty for all agents.
         control: the time control of the matches.
-        asked: further limits, in nanoseconds.
+        limits: the limits, ascending; see `limits_for`.
         lost: share of turns that the advised limit may cost.
     """
     if not len(thinking) or not thinking.think_ns.any():
         return None
     losses = _Losses(thinking)
-    wanted = {limit for limit in (control.act, *asked) if limit}
-    limits = sorted({*_limits_for(thinking.think_ns), *wanted})
     rows = [losses.at(limit) for limit in limits]
     worths = _worths(rows)
     ends = [worth.share(row.share) for row, worth in zip(rows, worths, strict=True)]
@@ -182,13 +195,6 @@ def _worths(rows: Sequence[_Loss]) -> list[Trials]:
         few = min(row.lost.sum(), (row.turns - row.lost).sum()) < LEAST_HITS
         found.append(found[-1] if few and found else worth_of(row.lost, row.turns))
     return found
-
-
-def _limits_for(think_ns: Array) -> list[int]:
-    """Return limits from one that loses half of the turns to one that loses none."""
-    low = max(1, int(np.quantile(think_ns, 1 - _SHOWN_SHARE)))
-    high = _MARGIN * max(int(think_ns.max()), low)
-    return sorted({rounded(ns, floor) for ns in np.geomspace(low, high, POINTS)})
 
 
 def rounded(ns: float, to: Callable[[float], int] = ceil) -> int:

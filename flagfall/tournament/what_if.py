@@ -24,7 +24,7 @@ from flagfall.timing import TimeControl
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, ResultColumns, columns_of
 from flagfall.tournament.folder import journal_path
 from flagfall.tournament.formats.schedule import has_fixed_schedule, schedule
-from flagfall.tournament.limits import LOST, LimitCurve, curve_of
+from flagfall.tournament.limits import LOST, LimitCurve, curve_of, limits_for
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.stats.clusters import worth_of
@@ -122,7 +122,8 @@ class _Study:
         for place, seat in enumerate(times.seats):
             self.turns += len(seat)
             thinking = think_times(times, place)
-            self.parts.setdefault((seat.agent, times.control), []).append((number, thinking))
+            if len(thinking):
+                self.parts.setdefault((seat.agent, times.control), []).append((number, thinking))
             self.out[seat.agent] = self.out.get(seat.agent, 0) + seat.is_out_by_clock
         self.verdicts.append([judge_match(times, control) for control in self.controls])
 
@@ -153,15 +154,21 @@ def study_folder(
     study = _Study(controls)
     for number, (_, record) in enumerate(played):
         study.take(number, record, _times_of(folder, record, full=study.turns > MAX_ALL_TURNS))
-    thinking = {
-        key: ThinkTimes.joined((number, part) for number, part in parts if len(part))
-        for key, parts in study.parts.items()
+    thinking = {key: ThinkTimes.joined(parts) for key, parts in study.parts.items()}
+    everyone = {
+        control: ThinkTimes.joined(
+            sorted(
+                chain(*(parts for (_, of), parts in study.parts.items() if of == control)), key=itemgetter(0)
+            )
+        )
+        for control in dict.fromkeys(control for _, control in study.parts)
     }
+    asked = sorted({control.act for control in controls if control.act})
     columns = columns_of(plan, played)
     return FolderWhatIf(
         matches=len(played),
         unread=study.unread,
-        curves=tuple(_curves(plan, study, controls, lost)),
+        curves=tuple(_curves(plan, thinking, everyone, asked, lost)),
         effects=tuple(
             _effect(plan, played, columns, study, number, thinking) for number in range(len(controls))
         ),
@@ -186,20 +193,22 @@ def _times_of(folder: Path, record: MatchRecord, *, full: bool) -> MatchTimes | 
 
 
 def _curves(
-    plan: TournamentPlan, study: _Study, controls: Sequence[TimeControl], lost: float
+    plan: TournamentPlan,
+    thinking: Mapping[tuple[str, TimeControl], ThinkTimes],
+    everyone: Mapping[TimeControl, ThinkTimes],
+    asked: Sequence[int],
+    lost: float,
 ) -> Iterator[LimitCurve]:
-    asked = sorted({control.act for control in controls if control.act})
-    used = list(dict.fromkeys(control for _, control in study.parts))
-    names = [agent.name for agent in plan.agents]
-    for control in used:
-        groups = {name: study.parts.get((name, control), []) for name in names}
-        if sum(map(bool, groups.values())) > 1:
-            groups = {"": sorted(chain(*groups.values()), key=itemgetter(0)), **groups}
-        for name, parts in groups.items():
-            joined = ThinkTimes.joined((number, part) for number, part in parts if len(part))
-            curve = curve_of(name, control, joined, asked=asked, lost=lost)
-            if curve is not None:
-                yield curve
+    for control, together in everyone.items():
+        limits = limits_for(together, control, asked)
+        groups = {agent.name: thinking.get((agent.name, control)) for agent in plan.agents}
+        found = [
+            curve_of(name, control, one, limits, lost=lost) for name, one in groups.items() if one is not None
+        ]
+        curves = [curve for curve in found if curve is not None]
+        if len(curves) > 1 and (whole := curve_of("", control, together, limits, lost=lost)) is not None:
+            yield whole
+        yield from curves
 
 
 def _effect(

@@ -31,8 +31,8 @@ def what_if(
     would have been the same; what follows is unknown. Shares of turns lost are of all think times: they hold
     if the agents think as they did. Nothing is played, and nothing that the files name is executed.
 
-    Of a tournament, print the share of turns that each agent loses over the limit of a turn, and for each time
-    control the matches that would have been lost, or are unknown, and the scores that remain possible.
+    Of a tournament, print the share of turns that each agent loses over the limit of a turn, and for each
+    time control the matches that would have been lost, or are unknown, and the scores that remain possible.
 
     Args:
         path: A journal, or the folder of a tournament.

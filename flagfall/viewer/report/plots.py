@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from flagfall.errors import HostFault, UsageError
 from flagfall.texts import one_line
 from flagfall.tournament.folder import replace_file
+from flagfall.tournament.limits import LimitCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,6 +82,45 @@ def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list
                 raise HostFault(f"{path} cannot be written: {error.strerror or error}") from error
             written.append(path)
     return written
+
+
+def limits_plot(curves: Sequence[LimitCurve], form: PlotFormat) -> bytes:
+    """Return a picture of the shares of turns that agents lose over the limit of a turn.
+
+    Raises:
+        UsageError: matplotlib is not installed.
+    """
+    check_plots()
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH, 3.6), layout="constrained")
+        draw_limits(figure.add_subplot(), curves[:MAX_LINES])
+        return _drawn(figure, form)
+
+
+def draw_limits(axes: Axes, curves: Sequence[LimitCurve]) -> None:
+    """Draw the shares of turns that agents lose over the limit of a turn, and the limits of today."""
+    for place, curve in enumerate(curves):
+        x, colour = [ns / 1e6 for ns in curve.limits_ns], _colour(place)
+        axes.plot(x, curve.share, color=colour, lw=1.4, label=_name(curve.agent or "all agents"))
+        axes.fill_between(x, curve.low, curve.high, color=colour, alpha=0.13, lw=0)
+    for limit_ns, colour, dash in {
+        limit: None
+        for curve in curves
+        for limit in ((curve.soft_ns, _SOFT, "-"), (curve.hard_ns, _HARD, "--"))
+    }:
+        if limit_ns:
+            axes.axvline(limit_ns / 1e6, color=colour, ls=dash, lw=1.2)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # the usual one writes formulas
+    axes.xaxis.set_minor_formatter(lambda _ms, _place: "")
+    axes.set_yscale("symlog", linthresh=1e-3)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("limit of a turn in ms; lines: soft and hard limit of today")
+    axes.set_ylabel("share of turns lost, with 95 % interval")
+    axes.legend(fontsize=7, frameon=False, loc="best")
 
 
 def _drawn(figure: Figure, form: PlotFormat) -> bytes:
