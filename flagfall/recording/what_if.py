@@ -277,7 +277,7 @@ class _Judge:
         charged_ns = spent_ns
         if self._shifted is not None:
             verdict, charged_ns = self._moved(row, self._shifted, after)
-        elif (overdue := self._overdue(times.began_ns(row))) is not None:
+        elif (overdue := self._overdue(self._seen_until(row))) is not None:
             return overdue
         elif code == OUT:
             verdict = self._disqualified(row, before, after)
@@ -311,6 +311,12 @@ class _Judge:
             for spent_ns in [min(used[end], judged_ns)]
         }
         return found.pop() if len(found) == 1 else "unknown"
+
+    def _seen_until(self, row: int) -> int:
+        """Return until when a seat was busy with an older turn at most: if it was back, to its end."""
+        times, until_ns = self._times, None if self._busy is None else self._busy.until_ns
+        is_back = times.verdict[row] in PUNCTUAL or (until_ns is not None and until_ns < times.ended_ns[row])
+        return times.ended_ns[row] if is_back else times.began_ns(row)
 
     def _overdue(self, now_ns: int) -> Judged | None:
         """Return the verdict on a seat that is busy for longer than the hard limit before a turn begins."""
