@@ -74,7 +74,7 @@ class LimitCurve:
         hard_ns: `act_hard` of that; `None` without one.
         matches: number of matches with think times.
         turns: number of think times.
-        worth: number of independent turns that these are worth.
+        worth: number of independent turns that these are worth, at the advised limit.
         limits_ns: limits, ascending.
         share: by limit, the share of turns lost.
         low: lower end of its 95 % interval.
@@ -129,9 +129,8 @@ def curve_of(
         return None
     losses = _Losses(thinking)
     rows = [losses.at(limit) for limit in limits]
-    worths = _worths(rows)
-    ends = [worth.share(row.share) for row, worth in zip(rows, worths, strict=True)]
-    advice = _advise(losses, control, lost)
+    ends = [trials.share(row.share) for row, trials in zip(rows, _worths(rows), strict=True)]
+    advice, worth = _advise(losses, control, lost)
     return LimitCurve(
         agent=agent,
         control=str(control),
@@ -139,7 +138,7 @@ def curve_of(
         hard_ns=control.act_hard,
         matches=len(np.unique(thinking.match)),
         turns=len(thinking),
-        worth=floor(max(worth.worth for worth in worths)),
+        worth=floor(worth.worth),
         limits_ns=tuple(limits),
         share=tuple(row.share for row in rows),
         low=tuple(low for low, _ in ends),
@@ -203,7 +202,8 @@ def rounded(ns: float, to: Callable[[float], int] = ceil) -> int:
     return to(ns / step) * step
 
 
-def _advise(losses: _Losses, control: TimeControl, share: float) -> LimitAdvice:
+def _advise(losses: _Losses, control: TimeControl, share: float) -> tuple[LimitAdvice, Trials]:
+    """Return the smallest limits, and the independent turns that the matches are worth for them."""
     thinking = losses.thinking
     longest_ns = int(thinking.think_ns.max())
     # Beyond the least of the think times that are not exact, nothing is known.
@@ -217,7 +217,7 @@ def _advise(losses: _Losses, control: TimeControl, share: float) -> LimitAdvice:
     if low_share is not None and losses.at(known_ns).share <= low_share:
         high_ns = rounded(losses.smallest(low_share, known_ns))
     matches = len(np.unique(thinking.match))
-    return LimitAdvice(
+    advice = LimitAdvice(
         lost=share,
         act_ns=act_ns if is_least else rounded(act_ns),
         low_ns=rounded(losses.smallest(high_share, known_ns), floor) if trials.worth else None,
@@ -228,3 +228,4 @@ def _advise(losses: _Losses, control: TimeControl, share: float) -> LimitAdvice:
         bank_ns=None if control.bank is None else rounded(int(bank_needed_ns(thinking, control).max())),
         turns_needed=ceil(np.log((1 - LEVEL) / 2) / np.log1p(-share)),
     )
+    return advice, trials

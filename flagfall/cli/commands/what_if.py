@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import Flag, Output, Texts, reading
+from flagfall.cli.console.files import Flag, Output, reading
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def what_if(
     path: Path,
     /,
     *,
-    time_control: Texts = None,
+    time_control: Annotated[list[str] | None, Parameter(negative="")] = None,
     advise: Flag = False,
     lost: Annotated[float, Parameter(name=["--lost"])] = 0.001,
     output: Output = None,
@@ -36,8 +36,8 @@ def what_if(
 
     Args:
         path: A journal, or the folder of a tournament.
-        time_control: Time controls, such as `act=20ms/200ms`. One with a range, such as `act=5ms..100ms`, is
-            ten of them. By default that of the match.
+        time_control: A time control, such as `act=20ms/200ms`; may be given several times. One with a range,
+            such as `act=5ms..100ms`, is ten of them. By default that of the match.
         advise: Print the smallest limits at which few turns are lost, with the 95 % interval.
         lost: Share of turns that an advised limit may cost, from 0.00001 to 0.5.
         output: Also draw the shares over the limits in this file; its name ends in `.svg`, `.png` or `.pdf`
