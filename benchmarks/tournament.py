@@ -11,16 +11,21 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 
+import attrs
 import trio
 
 from benchmarks.measure import Row, beside, cpu_seconds, reduced, skipped
 from benchmarks.suites import Suite, by_name
 from benchmarks.tournament_store import standings, store
+from flagfall.errors import HostFault
+from flagfall.timing.durations import format_duration
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
 from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.api import run_tournament
+from flagfall.tournament.run.probe import measure_capacity
 from flagfall.tournament.run.runner import Engines
 from flagfall.tournament.verification import verify_folder
 
@@ -42,6 +47,21 @@ FEWER = 10
 
 LONG_MATCHES = 100
 LONG_STEPS = 10_000
+
+CAPACITY_SECONDS = 30
+CAPACITY_STEPS = 100
+CAPACITY_BOUND_NS = 20_000_000
+MOST_AT_ONCE = 16
+COMPUTING = """
+import time
+
+def agent(observation):
+    end = time.thread_time() + 0.01
+    while time.thread_time() < end:
+        pass
+    return 1
+"""
+"""An agent that computes for 10 ms in each turn."""
 
 RAY_MATCHES = 600
 RAY_STEPS = 1_000
@@ -183,6 +203,51 @@ def ray(scale: int) -> Iterator[Row]:
         library.shutdown()
 
 
+def capacity(scale: int) -> Iterator[Row]:
+    """Measure how many matches at once a probe predicts; the baseline is how many of real tournaments hold.
+
+    Args:
+        scale: divides the amount of work.
+    """
+    name = "matches at once whose turns lose at most 20 ms"
+    with tempfile.TemporaryDirectory() as folder:
+        agent = Path(folder) / "computing.py"
+        agent.write_text(COMPUTING)
+        plan = parse_plan(f"""
+            time_control = "start=1m act=1s/10s"
+            repeats = {2 * MOST_AT_ONCE}
+            [[agents]]
+            spec = "{agent}:agent"
+            [[tasks]]
+            task = "micro1"
+            steps = {reduced(CAPACITY_STEPS, scale, 4)}
+        """)
+        seconds = reduced(CAPACITY_SECONDS, scale, 5)
+        bound = format_duration(CAPACITY_BOUND_NS)
+        try:
+            found = trio.run(partial(measure_capacity, plan, seconds=seconds, bound=bound))
+        except HostFault as fault:
+            yield skipped(name, str(fault))
+            return
+        assert found is not None
+        holds = _holds(plan, reduced(MOST_AT_ONCE, scale, 2))
+    yield Row(name, str(found), f"{holds}", f"{found.jobs / holds:.2f}" if holds else "")
+
+
+def _holds(plan: TournamentPlan, most: int) -> int:
+    """Return with how many jobs 99 of 100 turns of a match take at most the bound longer than one alone."""
+    alone_ns = 0
+    for jobs in range(1, most + 1):
+        some = attrs.evolve(plan, repeats=2 * jobs)
+        with tempfile.TemporaryDirectory() as folder:
+            records = trio.run(partial(run_tournament, some, Path(folder), jobs=jobs)).values()
+        seats = [seat for record in records for seat in record.seats]
+        alone_ns = alone_ns or int(median(seat.think_p50_ns for seat in seats))
+        if median(seat.think_p99_ns for seat in seats) > alone_ns + CAPACITY_BOUND_NS:
+            return jobs - 1
+    return most
+
+
 def _beside_local(name: str, plan: TournamentPlan, rounds: int, target: str) -> Row:
     ours, local, ratio = beside(lambda: _rate(plan, 2, "ray"), lambda: _rate(plan, 2), rounds)
     return Row(
@@ -194,4 +259,4 @@ def _beside_local(name: str, plan: TournamentPlan, rounds: int, target: str) -> 
     )
 
 
-SUITE = Suite("tournaments", by_name(scaling, tiny, short, store, standings, verification, ray))
+SUITE = Suite("tournaments", by_name(scaling, tiny, short, store, standings, verification, capacity, ray))

@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "run": "Play agents on tasks under a time control, and print the results.",
     "play": "Play a match yourself, in the browser.",
     "tournament": "Play a tournament from a plan file, and print the standings.",
+    "capacity": "Measure how many matches of a plan this machine carries at once.",
     "merge": "Make one folder of parts of a tournament that several machines played.",
     "ctl": "Show or control a running tournament.",
     "serve": "Show a tournament in a browser while it runs.",

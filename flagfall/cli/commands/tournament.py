@@ -25,7 +25,7 @@ def tournament(
     /,
     *,
     output: Output = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    jobs: Annotated[int | Literal["auto"] | None, Parameter(name=["--jobs", "-j"])] = None,
     engine: Literal["local", "ray"] = "local",
     resume: Flag = False,
     set_aside: Flag = False,
@@ -49,7 +49,8 @@ def tournament(
         plan: A `.toml` file (docs/tournaments.md), or the name of a plan that comes with flagfall: `demo`.
         output: Folder for the results; by default that of the plan.
         jobs: Number of matches played at the same time; by default that of the plan, or as many as leave
-            each agent a processor of its own.
+            each agent a processor of its own. `auto`: as many as `flagfall capacity` finds that this machine
+            carries, in ten seconds before the tournament.
         engine: `ray` plays on the cluster that Ray finds (needs the extra `ray`).
         resume: Continue the tournament in the folder; if there is none, start it.
         set_aside: With `--resume`, go on even if played matches have no place in a changed plan. The
@@ -77,7 +78,7 @@ def tournament(
             raise UsageError("--dry-run plays nothing, so there are no standings: leave out --json")
         from flagfall.cli.tournaments.results import print_schedule
 
-        print_schedule(loaded, folder, jobs, part)
+        print_schedule(loaded, folder, None if jobs == "auto" else jobs, part)
         return 0
     again = _command_to_resume(plan, folder, jobs, engine, seed, part)
     _check(loaded, folder, *([] if plan in PLANS else [Path(plan)]), *filter(None, [logs.log_file]))
@@ -124,17 +125,22 @@ def tournament(
     return code or int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
 
 
-def _check_numbers(jobs: int | None, seed: int | None) -> None:
+def _check_numbers(jobs: int | Literal["auto"] | None, seed: int | None) -> None:
     from flagfall.kernel.outcomes import MAX_SEED
 
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"--jobs {jobs}: write a whole number, at least 1")
+    if isinstance(jobs, int) and jobs < 1:
+        raise UsageError(f"--jobs {jobs}: write a whole number, at least 1, or auto")
     if seed is not None and not 0 <= seed <= MAX_SEED:
         raise UsageError(f"--seed {seed}: write a whole number from 0 to {MAX_SEED}")
 
 
 def _command_to_resume(
-    plan: str, folder: Path, jobs: int | None, engine: str, seed: int | None, part: str | None
+    plan: str,
+    folder: Path,
+    jobs: int | Literal["auto"] | None,
+    engine: str,
+    seed: int | None,
+    part: str | None,
 ) -> str:
     """Return the command that continues a tournament."""
     words = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]

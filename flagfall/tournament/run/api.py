@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import attrs
 import trio
 
 from flagfall.agents.process.enforcement import advisory_line
 from flagfall.agents.process.isolation import code_of, refuse_private
-from flagfall.errors import FlagfallError, UsageError
+from flagfall.errors import FlagfallError, HostFault, UsageError
 from flagfall.recording.match_logs import NO_LOGS, LogSettings
 from flagfall.timing.durations import format_duration
 from flagfall.tournament.code_folder import carry_code
@@ -26,8 +26,12 @@ from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.run.control import serve_control
 from flagfall.tournament.run.engine import Engine
 from flagfall.tournament.run.local_engine import LocalEngine
+from flagfall.tournament.run.probe import measure_capacity
 from flagfall.tournament.run.runner import Engines, Run
 from flagfall.tournament.store import Store, holds_tournament
+
+Jobs: TypeAlias = int | Literal["auto"] | None
+"""Number of matches at the same time; `None` for the default, `auto` for what this machine carries."""
 
 TIGHT: Final = 5
 """A limit below this multiple of the 99th percentile of the latency is too tight: one turn in a hundred
@@ -80,7 +84,7 @@ async def run_tournament(
     plan: TournamentPlan,
     out: Path | None = None,
     *,
-    jobs: int | None = None,
+    jobs: Jobs = None,
     engine: Engines = "local",
     resume: bool = False,
     set_aside: bool = False,
@@ -96,7 +100,8 @@ async def run_tournament(
     Args:
         out: its folder; by default the plan's. A missing folder is made.
         jobs: number of matches at the same time; by default the plan's, or as many as there are processors
-            for.
+            for. `auto`: as many as a probe of ten seconds finds that this machine carries, as `flagfall
+            capacity` does; `warn` is told what it chose. Only with the engine `local`.
         engine: `local`, or `ray`: on the cluster that `ray.init` finds.
         resume: continue the tournament in the folder, if there is one. If the plan has changed, recorded
             matches that the changed plan has count for it, and the others are played.
@@ -128,16 +133,24 @@ async def run_tournament(
             "logs and sinks need the engine local: workers of Ray may run on other machines, and return the"
             " journals of their matches alone"
         )
+    if engine == "ray" and jobs == "auto":
+        raise UsageError(
+            "jobs auto measures this machine, and Ray plays on others too: write a number of jobs"
+        )
     chosen_part = None if part is None else Part.parse(part, plan)
     with open_tournament(plan, folder, resume=resume, set_aside=set_aside, warn=warn) as store:
         plan = store.as_begun(plan)
         players = _engine(engine, plan, folder, logs)
         try:
-            chosen = jobs or plan.jobs or players.default_jobs
-            if plan.clock == "wall":
-                for line in _warnings(plan, await measure_latency(), chosen, players):
-                    warn(line)
+            chosen = (jobs if isinstance(jobs, int) else plan.jobs) or players.default_jobs
             run = Run(plan, store, players, chosen, on_record, part=chosen_part)
+            if jobs == "auto" and not run.over():
+                run.jobs, line = await _measured_jobs(plan, stop, players.default_jobs)
+                warn(line)
+            if plan.clock == "wall":
+                most = None if jobs == "auto" else players.default_jobs
+                for line in _warnings(plan, await measure_latency(), run.jobs, most):
+                    warn(line)
             on_begin(run)
             await _play(run, folder, stop, warn)
         finally:
@@ -237,13 +250,36 @@ def _lock_file_written(folder: Path) -> Iterator[None]:
     write_lock_file(folder)
 
 
-def _warnings(plan: TournamentPlan, latency: TimerLatency, jobs: int, engine: Engine) -> Iterator[str]:
+async def _measured_jobs(plan: TournamentPlan, stop: trio.Event | None, default: int) -> tuple[int, str]:
+    """Return how many matches this machine carries at once, at least 1, and a line that says so.
+
+    Args:
+        stop: setting it ends the measurement.
+        default: returned where nothing can be measured.
+    """
+    try:
+        capacity = await measure_capacity(plan, stop=stop)
+    except HostFault as fault:
+        return default, f"jobs auto: {default} at once, for nothing could be measured: {fault}"
+    if capacity is None:
+        return default, "jobs auto: stopped"
+    jobs = max(1, capacity.jobs)
+    told = "; ".join((f"jobs auto: {jobs} at once", f"this machine carries {capacity}", *capacity.remarks))
+    return jobs, told
+
+
+def _warnings(plan: TournamentPlan, latency: TimerLatency, jobs: int, most: int | None) -> Iterator[str]:
+    """Yield what to know before a run.
+
+    Args:
+        most: the number of matches for which there are processors; `None` if `jobs` was measured.
+    """
     yield from warn_tight_limits(plan, latency)
     yield from dict.fromkeys(filter(None, (advisory_line(agent.isolation) for agent in plan.agents)))
-    if jobs > engine.default_jobs:
+    if most is not None and jobs > most:
         yield (
             f"{jobs} matches at the same time are more than there are processors for:"
-            f" with {engine.default_jobs}, every agent has a processor of its own"
+            f" with {most}, every agent has a processor of its own"
         )
 
 

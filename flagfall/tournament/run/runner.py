@@ -99,7 +99,7 @@ class Run:
 
     Attributes:
         records: the records of matches that count, by id; grows.
-        since: time when the run was made, on `time.monotonic`.
+        since: time when `play` was called, on `time.monotonic`; until then, when the run was made.
         voids: number of void attempts in this run.
         total: largest number of matches; `None` if it is not known.
     """
@@ -196,6 +196,7 @@ class Run:
 
         If it is cancelled, matches that are being played are lost, and due again.
         """
+        self.since = time.monotonic()
         async with trio.open_nursery() as nursery:
             while True:
                 attempts = [] if self._full() else self._next_attempts()
