@@ -33,6 +33,7 @@ from flagfall.kernel.match import play_match
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.schedulers import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
+from flagfall.timing.latency import SeatLatency
 from flagfall.timing.stalls import GRACE_NS
 
 MICRO_TASKS = ["micro1", "micro2", "micro3", "micro4", *(f"micro5.{n}" for n in range(1, 19))]
@@ -253,7 +254,25 @@ def virtual_events(scale: int) -> Iterator[Row]:
     )
 
 
+# Models of latency.
+
+
+def _delayed_turns(turns: int, think: str | None) -> float:
+    model = None if think is None else SeatLatency.parse(think)
+    host = partial(LoopHost, echo, "echo")
+    return trio.run(play_matches, 1, turns, OneTask, host, no_sinks, model, clock=VirtualClock())
+
+
+def delayed_turns(scale: int) -> Iterator[Row]:
+    """Measure turns that a model of latency delays, against those of an agent that takes no time."""
+    turns = reduced(200_000, scale)
+    for think, target in (("uniform(5ms, 20ms)", "≥ 300,000"), ("exponential(20ms)", "")):
+        ours, plain = (partial(_delayed_turns, turns, model) for model in (think, None))
+        rate, base, ratio = beside(ours, plain, reduced(ROUNDS, scale))
+        yield Row(f"delayed turns/s, {think}", f"{rate:,.0f}", f"none {base:,.0f}", f"{ratio:.2f}", target)
+
+
 SUITE = Suite(
     "what a turn costs, and how exactly a deadline is kept",
-    by_name(round_trips, waiting_turns, byte_steps, virtual_events, overshoot),
+    by_name(round_trips, waiting_turns, byte_steps, virtual_events, delayed_turns, overshoot),
 )

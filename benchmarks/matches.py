@@ -22,6 +22,7 @@ from flagfall.kernel.roles import SchedulerRole
 from flagfall.kernel.script import run_plain
 from flagfall.recording.journal.writer import Journal
 from flagfall.timing import TimeControl
+from flagfall.timing.latency import SeatLatency
 
 CONTROL = TimeControl.parse("act=40ms/1s start=10s")
 
@@ -32,6 +33,7 @@ async def play_matches(
     scheduler: Callable[[], SchedulerRole],
     host: Callable[[], AgentHost],
     sinks: Callable[[int], list[Sink]],
+    think: SeatLatency | None = None,
 ) -> float:
     """Play matches at the same time, and return their turns per second in total.
 
@@ -41,6 +43,7 @@ async def play_matches(
         scheduler: creates the tasks of a match.
         host: creates the host of its agent.
         sinks: creates its sinks, from the number of the match.
+        think: the model of latency of the agents, on the virtual clock.
     """
     began = time.perf_counter()
     async with trio.open_nursery() as nursery:
@@ -53,6 +56,7 @@ async def play_matches(
                 seed=number,
                 steps=steps,
                 sinks=sinks(number),
+                think=[think] if think else (),
             )
             nursery.start_soon(play)
     return count * steps / (time.perf_counter() - began)

@@ -69,3 +69,16 @@ def suggest(word: str, known: Iterable[str]) -> str:
         least = difflib.get_close_matches(word, names, n=MAX_HINTS, cutoff=0.0)
         return f"; nearest of {len(names)}: {', '.join(least)}"
     return f"; known: {', '.join(names)}" if names else ""
+
+
+def error_at(what: str, text: str, column: int, message: str) -> UsageError:
+    """Return the error of an invalid text, with a caret under the place.
+
+    Args:
+        what: what the text is, for the message.
+        column: the place, from 1.
+    """
+    # One character for one, so that the caret stands under the word.
+    line = "".join(char if char.isprintable() else " " for char in text)
+    caret = " " * (column - 1) + "^"
+    return UsageError(f"{what}, column {column}: {message}\n  {line}\n  {caret}")

@@ -100,6 +100,8 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
         rules: revisions of the rules of task families (`flagfall.tasks.task`); a family that is
             missing was played by revision 1.
         code: SHA-256 of the user's own files that the tasks were made from, by their names.
+        think: the model of latency of each seat as text (`flagfall.timing.latency.SeatLatency`), an empty one
+            for a seat without; no texts if no seat has a model.
     """
 
     schema: Whole
@@ -116,6 +118,7 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     config: str | None = None
     rules: Mapping[str, int] = {}
     code: Mapping[str, str] = {}
+    think: Sequence[str] = ()
 
 
 class SeatReady(Event, frozen=True, tag="ready"):

@@ -10,7 +10,7 @@ from functools import cache, partial
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
 import trio
@@ -35,6 +35,9 @@ from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import TaskSetup, build_scheduler
 from flagfall.tasks.task import REVISIONS, Task
 from flagfall.timing import TimeControl, VirtualClock
+
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
 
 DEFAULT_TIME_CONTROL: Final = "start=10s init=5s act=1s/5s result=5s"
 """The time control of matches that name none."""
@@ -123,8 +126,9 @@ class MatchRequest:
         Raises:
             UsageError: there is no such agent, or it cannot run where it is to run.
         """
-        hosts = [player.seated(virtual=self.clock == "virtual") for player in self.agents]
-        return attrs.evolve(self, agents=tuple(map(Player, hosts)))
+        virtual = self.clock == "virtual"
+        hosts = tuple(Player(player.seated(virtual=virtual), think=player.think) for player in self.agents)
+        return attrs.evolve(self, agents=hosts)
 
 
 def check_count(field: str, value: Any) -> None:
@@ -161,6 +165,7 @@ async def play_request(request: MatchRequest, stop: trio.Event | None = None) ->
         sinks=[*recorder, *request.sinks],
         stop=stop,
         header={"flagfall": _own_version(), "rules": dict(REVISIONS), **header},
+        think=[player.think for player in request.agents],
     )
 
 
@@ -175,6 +180,7 @@ async def play(
     seed: int = 0,
     steps: int | None = None,
     tick_ns: int | None = None,
+    think: str | Sequence[str] = (),
     journal: str | PathLike[str] | Journal | None = None,
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
@@ -198,6 +204,8 @@ async def play(
         steps: the most turns of the match, at least 1.
         tick_ns: real-time pace: the environment moves at this interval in nanoseconds, and takes each agent's
             newest action. `None`: lock-step pace, the environment waits for the agents, within their time.
+        think: models of latency as text, such as `lognormal(20ms, 0.8)`, for the virtual clock: one for all
+            agents, or one for each, `none` for an agent that takes no time (`docs/time.md`).
         journal: a file to record the match in, compressed if its name ends in `.zst`; or a `Journal`, which
             may keep long observations whole.
         sinks: functions that are called with every event.
@@ -215,9 +223,13 @@ async def play(
     several = isinstance(agents, Sequence) and not isinstance(agents, str)
     kept = isolation if isinstance(isolation, Isolation) else Isolation(isolation)
     virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+    seats = [*agents] if several else [agents]
+    models = models_of([think] if isinstance(think, str) else think, len(seats))
     request = MatchRequest(
         tasks=tasks,
-        agents=tuple(Player(agent, host, None, kept) for agent in (agents if several else [agents])),
+        agents=tuple(
+            Player(agent, host, None, kept, think=model) for agent, model in zip(seats, models, strict=True)
+        ),
         scheduler=scheduler,
         time_control=time_control,
         clock="virtual" if virtual else "wall",
@@ -246,6 +258,7 @@ def run(
     seed: int = 0,
     steps: int | None = None,
     tick_ns: int | None = None,
+    think: str | Sequence[str] = (),
     journal: str | PathLike[str] | Journal | None = None,
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
@@ -273,11 +286,21 @@ def run(
         seed=seed,
         steps=steps,
         tick_ns=tick_ns,
+        think=think,
         journal=journal,
         sinks=sinks,
         stop=stop,
     )
     return trio.run(playing, clock=VirtualClock() if clock == "virtual" else None)
+
+
+def models_of(texts: Sequence[str], agents: int, field: str = "think") -> Sequence[SeatLatency | None]:
+    """Return the model of latency of each agent: see `flagfall.recording.latency.read_models`."""
+    if not texts:
+        return [None] * agents
+    from flagfall.recording.latency import read_models  # noqa: PLC0415 - 10 ms, and few matches have a model
+
+    return read_models(texts, agents, field)
 
 
 @cache

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from flagfall.kernel.dispatcher import Sink
     from flagfall.tasks.vgdl.learning_track import Track, TrackRules
+    from flagfall.timing.latency import SeatLatency
 
 LOADING_NS: Final = 10 * S
 """Additional time for `start` of programs: the rules' second is for the constructor, not for loading before
@@ -40,15 +41,19 @@ class TrackTimes:
 
     Attributes:
         control: time control of the match, without a total, which is the time for training alone.
-        think_ns: time that each action of an agent takes on the virtual clock, on which nothing else does.
+        think: the time that turns take on the virtual clock, on which computing takes none.
     """
 
     control: TimeControl
-    think_ns: int = 0
+    think: SeatLatency | None = None
 
     @classmethod
     def of(
-        cls, rules: TrackRules, text: str | None = None, training_ns: int | None = None, think_ns: int = 0
+        cls,
+        rules: TrackRules,
+        text: str | None = None,
+        training_ns: int | None = None,
+        think: SeatLatency | None = None,
     ) -> tuple[TrackTimes, TrackRules]:
         """Return the times, and the rules with the time for training.
 
@@ -62,7 +67,7 @@ class TrackTimes:
             rules = attrs.evolve(rules, training_ns=control.total)
         if training_ns is not None:
             rules = attrs.evolve(rules, training_ns=training_ns)
-        return cls(attrs.evolve(control, total=None, grace=None), think_ns), rules
+        return cls(attrs.evolve(control, total=None, grace=None), think), rules
 
 
 @attrs.frozen
@@ -143,17 +148,16 @@ def track_player(
         split_command(spec.target)
         kept = NO_ISOLATION if spec.scheme == "program" else DEFAULT_ISOLATION
         return Player(agent, host, name, isolation or kept)
-    if virtual and not times.think_ns and rules.games is None:
+    if virtual and rules.games is None and not (times.think and times.think.delays_turns):
         raise UsageError(
             "on the virtual clock only thinking takes time: set the thinking time, or the number of games of"
             " training"
         )
-    think_ns = times.think_ns if virtual or host == "task" else 0
     if spec is not None and spec.scheme == "sample":
         host = host or "task"
         found = PLAYERS.get(agent)
         agent = agent if found is None else f"{found.__module__}:{found.__name__}"
-    return Player(agent, host, name, isolation or DEFAULT_ISOLATION, think_ns=think_ns)
+    return Player(agent, host, name, isolation or DEFAULT_ISOLATION, think=times.think)
 
 
 @attrs.frozen
@@ -192,7 +196,10 @@ async def play_track_request(request: MatchRequest, stop: trio.Event | None = No
     if host.kind == "process" and control.start is not None:
         control = attrs.evolve(control, start=control.start + LOADING_NS)
     seated = attrs.evolve(
-        request, tasks=BuiltTrack(track, setup), agents=(Player(host),), time_control=control
+        request,
+        tasks=BuiltTrack(track, setup),
+        agents=(Player(host, think=player.think),),
+        time_control=control,
     )
     async with ready(host):
         return await play_request(seated, stop)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import trio
@@ -42,6 +42,9 @@ from flagfall.kernel.script import (
 from flagfall.kernel.spaces import describe_task, spaces_of
 from flagfall.timing import TimeControl, Timekeeper
 
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
+
 
 @attrs.frozen
 class MatchSetup:
@@ -54,6 +57,7 @@ class MatchSetup:
     steps: int | None
     tick_ns: int | None
     sinks: Sequence[Sink]
+    think: Sequence[SeatLatency | None] = ()
 
 
 class Environment:
@@ -111,6 +115,9 @@ class Environment:
             self._referee,
             failed,
         )
+        for seat, model in zip(self._seating.seats, setup.think, strict=False):
+            if model is not None and keeper.virtual_clock is not None:
+                seat.delay_turns(model, setup.seed, keeper, keeper.virtual_clock)
         notes = TurnNotes(self._dispatcher)
         for seat in self._seating.seats:
             seat.notes = notes
@@ -339,6 +346,7 @@ class Environment:
             "tick_ns": setup.tick_ns,
             "steps": setup.steps,
             "begun": begun,
+            **({"think": [str(model or "") for model in setup.think]} if any(setup.think) else {}),
             **header,
         }
 

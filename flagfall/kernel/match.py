@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -15,6 +15,9 @@ from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.outcomes import MatchResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.timing import TimeControl, timekeeper_of_loop
+
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
 
 
 async def play_match(
@@ -28,6 +31,7 @@ async def play_match(
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
     header: Mapping[str, Any] | None = None,
+    think: Sequence[SeatLatency | None] = (),
 ) -> MatchResult:
     """Play one match to its end.
 
@@ -43,6 +47,8 @@ async def play_match(
         sinks: get every event.
         stop: when it is set, the match ends before the next turn, with reason `stopped`.
         header: fields of `MatchStarted` that say how to build the match again.
+        think: the model of latency of each seat, `None` for none; empty if no seat has one. Only on the
+            virtual clock.
 
     Raises:
         UsageError: the match cannot be played as asked.
@@ -51,16 +57,28 @@ async def play_match(
     keeper = timekeeper_of_loop()
     keeper.enter()
     try:
-        _check(hosts, control, virtual=keeper.virtual)
+        _check(hosts, control, think, virtual=keeper.virtual)
         _check_count("steps", steps)
         _check_count("tick_ns", tick_ns)
-        setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks)
-        return await Environment(setup, keeper).play(stop, dict(header or {}))
+        setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks, think)
+        environment = Environment(setup, keeper)
+        if keeper.virtual_clock is None or not any(think):
+            return await environment.play(stop, dict(header or {}))
+        with keeper.virtual_clock.jumping():
+            return await environment.play(stop, dict(header or {}))
     finally:
         keeper.leave()
 
 
-def _check(hosts: Sequence[AgentHost], control: TimeControl, *, virtual: bool) -> None:
+def _check(
+    hosts: Sequence[AgentHost], control: TimeControl, think: Sequence[SeatLatency | None], *, virtual: bool
+) -> None:
+    if any(think) and not virtual:
+        raise UsageError(
+            "a model of latency (think) needs the virtual clock, on which nothing else takes time"
+        )
+    if think and len(think) != len(hosts):
+        raise UsageError(f"{len(think)} models of latency for {len(hosts)} seats: one for each, or none")
     if virtual and any(host.kind != "task" for host in hosts):
         raise UsageError(
             "the virtual clock takes only agents in the event loop: a thread or a process lives in"

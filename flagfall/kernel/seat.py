@@ -24,6 +24,7 @@ from flagfall.events import ON_TIME, Verdict
 from flagfall.kernel.channels.turn_channel import NoPublicConstructor, open_turn_channel
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import describe_observation, describe_task, spaces_of
+from flagfall.kernel.turn_delay import TurnDelay
 from flagfall.timing import NEVER_NS, ElapsedTimer
 from flagfall.timing.budget import verdict_of
 from flagfall.timing.turn_clock import ClockState, TurnClock
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from flagfall.kernel.referee.state_machine import Referee
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces, TaskDescription
-    from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
+    from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper, VirtualClock
     from flagfall.timing.control import Phase
+    from flagfall.timing.latency import SeatLatency
 
 MAX_NAMED_TURN: Final = 2**53
 """The largest number of an unasked turn that is recorded as the agent sent it: every JSON parser reads it
@@ -148,12 +150,15 @@ class HostSeat:
         task: the task whose turns it plays; before the first one begins, the first that is known, or `None`.
         now: the clock by which it is judged, in nanoseconds.
         taken_ns: when the clock of the turn that was taken last began.
+        has_own_scopes: cancel scopes of the agent may surround its waiting for a turn; `False` is set by a
+            host that waits for it.
         notes: takes the notes of the agent; set by the environment.
         agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
     """
 
     __slots__ = (
         "_channel",
+        "_delay",
         "_late",
         "_referee",
         "absence",
@@ -162,6 +167,7 @@ class HostSeat:
         "budget",
         "clock",
         "disqualified",
+        "has_own_scopes",
         "notes",
         "now",
         "number",
@@ -182,7 +188,9 @@ class HostSeat:
         self.absence: Callable[[], AgentFault | None] | None = None
         self.now: NowNs = keeper.now
         self.taken_ns: int = keeper.now()
+        self.has_own_scopes: bool = True
         self._late: LateNotice | None = None
+        self._delay: TurnDelay | None = None
         self.notes: TurnNotes | None = None
         self.agent_scope: trio.CancelScope | None = None
         self._referee = referee
@@ -212,9 +220,18 @@ class HostSeat:
         return self._referee.turns
 
     @property
+    def delay_ns(self) -> int:
+        """Return the time of the turn that passed before the agent saw it; its timer leaves that out."""
+        return 0 if self._delay is None else self._delay.delay_ns
+
+    @property
     def held_up_loop(self) -> bool:
         """Return whether it was this seat's agent that held up the event loop last."""
         return self.clock.held_up_loop
+
+    def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper, clock: VirtualClock) -> None:
+        """Delay the turns as a model of latency draws it from the seed of the match."""
+        self._delay = TurnDelay(self.clock, self._channel, model, seed, keeper, clock)
 
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
@@ -241,7 +258,7 @@ class HostSeat:
 
     def time_of_turn(self) -> tuple[int, int, LateNotice | None]:
         """Return the start of the turn that was taken last, its limit, and the notice that came with it."""
-        return self.taken_ns, self.clock.limit_ns, self._late
+        return self.taken_ns + self.delay_ns, self.clock.limit_ns, self._late
 
     async def take_turn(self) -> Envelope:
         """Take the newest turn; see `Seat.turn`."""
@@ -255,6 +272,9 @@ class HostSeat:
             clock.take(self.now())
         self.taken_ns = clock.started_ns
         self._late = envelope.late
+        delay = self._delay
+        if delay is not None and not delay.passes_at_once(envelope, self.has_own_scopes):
+            await delay.sleep(envelope)
         return envelope
 
     def take_note(self, value: Any) -> None:
@@ -295,7 +315,7 @@ class HostSeat:
             now_ns = self.now()
             if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            if channel.waiting is not None:
+            if clock.state is not _WAITING and not channel.closed:  # not one that was posted just now
                 clock.pause(now_ns, channel.waiting.number)
                 return
         clock.reset()
@@ -429,7 +449,7 @@ class HostSeat:
     def withdraw(self) -> None:
         """End what is open, without a verdict."""
         channel = self._channel
-        if channel.waiting is not None and channel.taken is None:
+        if channel.waiting is not None and channel.taken is channel.under_way is None:
             self.clock.end_busy()
         else:
             self.clock.expire()
@@ -478,4 +498,5 @@ class HostSeat:
         """
         self._channel.release()
         self.clock.on_error = None
+        self._delay = None
         del self.agent

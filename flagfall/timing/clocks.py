@@ -27,6 +27,37 @@ NowNs: TypeAlias = Callable[[], int]
 _NS = 1_000_000_000
 
 
+class _LoopWatch(trio.abc.Instrument):
+    """What has happened in the loop since no task could run.
+
+    Attributes:
+        runnable: the number of tasks that wait to run.
+        is_shared: more than one task has run.
+        trio_due_ns: when the next deadline of trio comes, as far as that is known; 0 where it is not.
+    """
+
+    def __init__(self) -> None:
+        self.begin()  # of what ran before nothing is known, so there is no jump before the loop is idle
+
+    def begin(self) -> None:
+        """Begin anew: no task can run, and the next deadline of trio may be the one that comes now."""
+        self.runnable: int = 0
+        self.is_shared: bool = False
+        self.trio_due_ns: int = 0
+        self._last: trio.lowlevel.Task | None = None
+
+    def task_scheduled(self, task: trio.lowlevel.Task) -> None:  # noqa: ARG002 - trio's contract
+        """Count a task that can run."""
+        self.runnable += 1
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Note which task runs."""
+        self.runnable -= 1
+        if task is not self._last:
+            self.is_shared = self._last is not None
+            self._last = task
+
+
 class VirtualClock(trio.abc.Clock):
     """A clock for `trio.run(..., clock=VirtualClock())` on which waiting takes no time.
 
@@ -42,6 +73,8 @@ class VirtualClock(trio.abc.Clock):
         self.now_ns: int = 0
         self._seconds = 0.0
         self._held = 0
+        self._jumpers = 0
+        self._watch: _LoopWatch | None = None
 
     def now(self) -> int:
         """Return the virtual nanoseconds since the loop began."""
@@ -55,6 +88,46 @@ class VirtualClock(trio.abc.Clock):
             yield
         finally:
             self._held -= 1
+
+    @contextmanager
+    def jumping(self) -> Iterator[None]:
+        """Let `jump` work inside the context; it costs each step of each task two calls."""
+        self._jumpers += 1
+        if self._watch is None:
+            self._watch = _LoopWatch()
+            trio.lowlevel.add_instrument(self._watch)
+        try:
+            yield
+        finally:
+            self._jumpers -= 1
+            if not self._jumpers:
+                trio.lowlevel.remove_instrument(self._watch)
+                self._watch = None
+
+    def jump(self, until_ns: int, own_scopes: bool = True) -> bool:
+        """Let the time until a moment pass at once, if that is the same as to sleep until then.
+
+        It is where no other task can run, nothing falls due until then, and nothing else ran since the loop
+        was idle: so the deadlines of trio are known, and those that the running task has set since are in its
+        own scopes. What it does to the deadlines of scopes of other tasks is noticed when the loop runs.
+
+        Args:
+            own_scopes: the running task may be in scopes that it has opened since the loop was idle.
+
+        Returns:
+            Whether time has passed; otherwise the caller has to sleep.
+        """
+        watch = self._watch
+        if watch is None or watch.runnable or watch.is_shared or self._held:
+            return False
+        if until_ns >= watch.trio_due_ns or self.deadlines.is_due_by(until_ns):
+            return False
+        if own_scopes and trio.current_effective_deadline() * _NS < until_ns + 1:
+            return False
+        self.now_ns = until_ns
+        if (seconds := until_ns / _NS) > self._seconds:
+            self._seconds = seconds
+        return True
 
     def restart(self) -> bool:
         """Set the time back to zero, if no deadline of this clock is pending; return whether it was done.
@@ -76,6 +149,9 @@ class VirtualClock(trio.abc.Clock):
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Jump to what is due next; called by trio when no task can run (trio's contract)."""
+        watch = self._watch
+        if watch is not None:
+            watch.begin()
         if self._held:
             return inf
         due_ns = self.deadlines.next_due_ns()
@@ -87,6 +163,8 @@ class VirtualClock(trio.abc.Clock):
         if at_ns <= due_ns and deadline != inf:
             self._advance(max(self.now_ns, at_ns), deadline)
             return 0
+        if watch is not None:
+            watch.trio_due_ns = at_ns
         self._advance(due_ns, due_ns / _NS)
         self.deadlines.fire_next(due_ns)
         return 0

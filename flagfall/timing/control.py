@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_
 
 import attrs
 
-from flagfall.errors import UsageError, suggest
+from flagfall.errors import UsageError, error_at, suggest
 from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -308,10 +308,7 @@ class _Parser:
         self._columns[field] = column
 
     def _refuse(self, column: int, message: str) -> NoReturn:
-        # One character for one, so that the caret stands under the word.
-        line = "".join(char if char.isprintable() else " " for char in self._text)
-        caret = " " * (column - 1) + "^"
-        raise UsageError(f"time control, column {column}: {message}\n  {line}\n  {caret}") from None
+        raise error_at("time control", self._text, column, message) from None
 
 
 PRESETS: Final[Mapping[str, TimeControl]] = MappingProxyType(

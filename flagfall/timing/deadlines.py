@@ -107,6 +107,11 @@ class DeadlineQueue:
                     self._push(entry.due_ns, entry)
         return NEVER_NS
 
+    def is_due_by(self, at_ns: int) -> bool:
+        """Return whether a deadline comes by this moment."""
+        heap = self._heap
+        return bool(heap) and heap[0][0] <= at_ns and self.next_due_ns() <= at_ns
+
     def pop_due(self, now_ns: int) -> Deadline | None:
         """Remove and return the earliest deadline whose time has come; `None` where there is none."""
         heap = self._heap

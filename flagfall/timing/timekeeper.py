@@ -105,6 +105,7 @@ class Timekeeper:
 
     Attributes:
         ledger: the time that the loop could not run; stays empty on the virtual clock.
+        virtual_clock: that clock, if the loop has one.
     """
 
     def __init__(self) -> None:
@@ -113,6 +114,7 @@ class Timekeeper:
         self.ledger: StallLedger = StallLedger()
         self.virtual: bool = isinstance(clock, VirtualClock)
         self._clock = clock
+        self.virtual_clock: VirtualClock | None = clock if isinstance(clock, VirtualClock) else None
         self._users = 0
         self._keeping = False
         self._watch: StallMonitor | None = None

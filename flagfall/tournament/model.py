@@ -15,6 +15,7 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
+from flagfall.timing.latency import SeatLatency
 from flagfall.tournament.records import MatchSpec, Records
 
 MAX_REPEATS: Final = 100_000
@@ -108,14 +109,14 @@ class PlannedAgent:
     Attributes:
         spec: text that names the agent, as on the command line, with absolute paths.
         host: where it runs; `None`: in a process, or in the event loop under the virtual clock.
-        think_ns: fixed time of each of its actions in the event loop, in nanoseconds.
+        think: the time that its turns take on the virtual clock.
     """
 
     name: str
     spec: str
     host: LocalHostKind | None = None
     isolation: Isolation = DEFAULT_ISOLATION
-    think_ns: int = attrs.field(default=0, metadata=OMIT_DEFAULT)
+    think: SeatLatency | None = attrs.field(default=None, metadata=OMIT_DEFAULT)
 
 
 @attrs.frozen(kw_only=True)

@@ -43,7 +43,14 @@ from flagfall.tournament.database import (
 from flagfall.tournament.folder import DATABASE, JOURNALS, PLAN, RUNNING, remove_left_behind, replace_file
 from flagfall.tournament.formats.schedule import has_fixed_schedule
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.plan.fingerprint import as_begun, changes, plan_facts, plan_of_facts, without_folder
+from flagfall.tournament.plan.fingerprint import (
+    as_begun,
+    changes,
+    plan_facts,
+    plan_of_facts,
+    with_models,
+    without_folder,
+)
 from flagfall.tournament.plan.growth import Growth, grow
 from flagfall.tournament.records import (
     MATCH_FIELDS,
@@ -231,7 +238,7 @@ class Store:
         try:
             about = msgspec.convert(stored, dict[str, str])
             # Versions that stored absolute paths stored the folder of the plan as well.
-            facts = without_folder(_FACTS.decode(about["facts"]), about.get("folder", ""))
+            facts = with_models(without_folder(_FACTS.decode(about["facts"]), about.get("folder", "")))
             plan = StoredPlan(about["text"], about["name"], int(about["seed"]), facts)
         except (KeyError, ValueError, TypeError, RecursionError, msgspec.DecodeError) as error:
             raise DamagedStore(self._path, f"the plan in it cannot be read: {error!r:.{_PRINTED}}") from error

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from flagfall.gvgai.play_track import PlayedTrack, TrackTimes, play_track
 from flagfall.gvgai.sample_players import with_state_observation
 from flagfall.gvgai.track_statistics import TrackSink
 from flagfall.recording.journal.reader import read_journal
+from flagfall.recording.latency import read_models
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
@@ -43,11 +46,11 @@ def on_the_virtual_clock(
     game: str,
     agent: Any,
     rules: TrackRules = SHORT,
-    think_ns: int = 10 * MS,
+    think: str = "10ms",
     text: str | None = None,
     **more: Any,
 ) -> PlayedTrack:
-    times, rules = TrackTimes.of(rules, text, think_ns=think_ns)
+    times, rules = TrackTimes.of(rules, text, think=read_models([think], 1)[0])
     return trio.run(partial(play_track, TrackSetup(game, rules), agent, times, **more), clock=VirtualClock())
 
 
@@ -67,7 +70,7 @@ def test_ten_minutes_of_training_on_our_own_games(game, tmp_path):
     for agent in ("random", "q-learning"):
         path = tmp_path / f"{agent}.jsonl"
         # Acts of 900 ms make ten minutes of 667 turns.
-        track = on_the_virtual_clock(game, agent, think_ns=900 * MS, text="act=1s", journal=path, seed=3)
+        track = on_the_virtual_clock(game, agent, think="900ms", text="act=1s", journal=path, seed=3)
         assert track.result.reason == "finished"
         training = track.statistics.of("training")
         assert [one.level for one in training[:3]] == [0, 1, 2]
@@ -186,7 +189,7 @@ def test_agent_in_the_seeds_names(tmp_path):
         *[("t", 0, 1), ("t", 1, 0), ("t", 2, 0), ("t", 2, 0)],
         *[("v", 3, 1), ("v", 4, 0)],
     ]
-    assert agent.told[:3] == [("init", 0, 1000), ("act", 0, 30), ("act", 1, 30)]
+    assert agent.told[:3] == [("init", 0, 1000), ("act", 0, 40), ("act", 1, 40)], "after its think time"
     first = next(what for what in agent.told if what[0] == "result")
     assert first == ("result", "PLAYER_WINS", 29_950), "all the training there is left"
     assert agent.told[-1][0::2] == ("result", 1000), "in validation a second"
@@ -279,7 +282,7 @@ def test_late_by_five_milliseconds_is_nil_in_exactly_those_turns_and_is_told(tmp
     agent = Late()
     events: list[Any] = []
     track = on_the_virtual_clock(
-        write_game(tmp_path), agent, attrs.evolve(SHORT, games=3), think_ns=0, sinks=[events.append]
+        write_game(tmp_path), agent, attrs.evolve(SHORT, games=3), think="none", sinks=[events.append]
     )
     turns = [event for event in events if isinstance(event, TurnPlayed)]
     late = [turn.turn for turn in turns if turn.verdict == "late"]
@@ -304,7 +307,7 @@ class Slow:
 
 def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
     rules = attrs.evolve(SHORT, games=3)
-    times, rules = TrackTimes.of(rules, think_ns=10 * MS)
+    times, rules = TrackTimes.of(rules, think=read_models(["10ms"], 1)[0])
     game = write_game(tmp_path)
     slow = f"{__file__}:Slow"
     plan = contest_plan([game, "cinders"], ["random", slow, "q-learning"], times, rules, clock="virtual")
@@ -319,6 +322,21 @@ def test_hard_limit_disqualifies_and_the_contest_goes_on(tmp_path):
         assert {placing.games for placing in ranking.placings[:-1]} == {2}
     last = total_points([agent.name for agent in plan.agents], rankings)[-1]
     assert (last.agent, last.points, last.disqualified) == ("Slow", 0, 2)
+
+
+def test_a_contest_with_the_fixed_time_of_a_former_version_goes_on(tmp_path):
+    """What stored plans had as `think_ns` is a model now; the contest is the same one."""
+    times, rules = TrackTimes.of(attrs.evolve(SHORT, games=1), think=read_models(["10ms"], 1)[0])
+    plan = contest_plan([write_game(tmp_path)], ["random"], times, rules, clock="virtual")
+    contest = partial(play_contest, plan, tmp_path / "contest")
+    records = trio.run(contest, clock=VirtualClock())
+    with closing(sqlite3.connect(tmp_path / "contest/tournament.db")) as database, database:
+        (stored,) = database.execute("SELECT value FROM about WHERE name = 'facts'").fetchone()
+        facts = json.loads(stored)
+        assert facts.pop("agents.random.think") == "act=10ms"
+        facts["agents.random.think_ns"] = "10000000"
+        database.execute("UPDATE about SET value = ? WHERE name = 'facts'", [json.dumps(facts)])
+    assert trio.run(partial(contest, resume=True), clock=VirtualClock()) == records
 
 
 def test_a_contest_that_is_killed_goes_on_to_the_same_result(tmp_path):
@@ -370,7 +388,7 @@ class Thoughtful:
 
 def program(path: Path, agent: Any, **changes: Any) -> PlayedTrack:
     rules = attrs.evolve(RULES["gvgai-2017"], **{"games": 3, "rounds": 1, **changes})
-    return on_the_virtual_clock(write_game(path), agent, rules, think_ns=0, journal=path / "track.jsonl")
+    return on_the_virtual_clock(write_game(path), agent, rules, think="none", journal=path / "track.jsonl")
 
 
 def test_program_of_2017_waits_for_a_tick_up_to_its_limit_and_then_aborts_the_level(tmp_path):
@@ -440,9 +458,10 @@ def test_time_control_says_how_long_training_is():
     assert TrackTimes.of(SHORT, "total=30s", training_ns=1 * S)[1].training_ns == 1 * S
 
 
-def test_time_that_never_passes_is_refused(tmp_path):
+@pytest.mark.parametrize("think", ["none", "0s", "start=1s init=1s", "mixture(1 0s) network=0s loss=0.1/0s"])
+def test_time_that_never_passes_is_refused(think, tmp_path):
     with pytest.raises(UsageError, match="only thinking takes time"):
-        on_the_virtual_clock(write_game(tmp_path), "random", think_ns=0)
+        on_the_virtual_clock(write_game(tmp_path), "random", think=think)
 
 
 @pytest.mark.parametrize(

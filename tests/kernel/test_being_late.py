@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.kernel.channels.turn_channel import LateNotice
+from flagfall.kernel.channels.turn_channel import BURST_ENVELOPES, LateNotice
 from flagfall.timing import MS, S
 from tests.fakes import NIL, CountTask, Sleeper, TogetherTask, play, play_here
 
@@ -325,3 +325,22 @@ async def test_an_agent_that_blocks_the_loop_past_its_hard_limit_is_out_whatever
 
     played = await play_here(CountTask(3), blocks, control="start=20s act=20ms/200ms")
     assert [e.reason for e in played.disqualified] == ["late"]
+
+
+@pytest.mark.parametrize("busy_in", range(2 * BURST_ENVELOPES))
+def test_a_turn_that_follows_a_late_one_at_once_has_its_whole_time(busy_in: int):
+    """An agent is busy until the very moment at which the turn that waits for it is late, too.
+
+    It asks for the next turn then, before or after the loop has had to run.
+    """
+
+    async def body(seat: Any) -> None:
+        async for turn in seat:
+            if turn.number == busy_in:
+                await trio.sleep(0.08)
+            seat.reply(1)
+
+    played = play(CountTask(20), body, control="act=40ms/1s")
+    late = [turn.turn for turn in played.turns if turn.verdict == "late"]
+    assert late == [busy_in, busy_in + 1]
+    assert [turn.spent_ns for turn in played.turns if turn.turn > busy_in + 1] == [0] * (18 - busy_in)

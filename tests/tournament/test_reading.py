@@ -1,9 +1,12 @@
+import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import flagfall
 from flagfall.errors import UsageError
 from flagfall.tasks.commai.catalog import CATALOG, COMMAI_CATALOG
 from flagfall.tasks.configs.config import Config
@@ -16,6 +19,7 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Knockout, Swiss
 from flagfall.tournament.model import SprtRule
 from flagfall.tournament.plan.entries import AgentTable, PlanTable, SprtTable, StopTable, TaskTable
+from flagfall.tournament.plan.fingerprint import plan_facts
 from flagfall.tournament.plan.parser import PLANS, load_plan, parse_plan
 
 AGENTS = """
@@ -126,6 +130,25 @@ def test_everything_can_be_said(tmp_path):
     assert (game.tasks, game.agents) == (("vgdl:causeway#0",), ("random",))
     assert isinstance(track.tasks, TrackSetup)
     assert (track.tasks.rules.training_ns, track.last) == (10 * S, 6)
+
+
+def test_an_agent_may_have_a_model_of_latency(tmp_path):
+    """Recorded times are read with the plan, from beside it, and their digest is a setting of the plan."""
+    flagfall.run("micro1", "silent", clock="virtual", steps=9, think="7ms", journal=tmp_path / "run.jsonl")
+    text = SMALL.replace('spec = "silent"', 'spec = "silent"\nthink = "network=1ms recorded(run.jsonl)"')
+    plan = parse_plan(f'clock = "virtual"\n{text}', folder=tmp_path)
+    digest = sha256((tmp_path / "run.jsonl").read_bytes()).hexdigest()[:16]
+    facts = plan_facts(plan)
+    assert facts["agents.silent.think"] == f"act=recorded(run.jsonl, sha256={digest}) network=1ms"
+    assert "agents.random.think" not in facts
+    assert "virtual clock" in mistakes_of(text, folder=tmp_path)[0]
+    for wrong, told in (
+        ("20", "agents[0].think: latency, column 1: '20' has no unit"),
+        ("recorded(no)", "/no: "),
+    ):
+        text = SMALL.replace('spec = "random"', f'spec = "random"\nthink = "{wrong}"')
+        with pytest.raises(UsageError, match=re.escape(told)):
+            parse_plan(f'clock = "virtual"\n{text}', folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,28 @@ async def test_agents_have_processes_of_their_own_on_the_wall_clock(tmp_path: Pa
     assert all(record.seats[0].start_ns > 1_000_000 for record in records.values()), "no process came up"
 
 
+async def test_models_of_latency_are_played_and_their_stalls_void_no_match(tmp_path: Path) -> None:
+    """A match that real stalls have disturbed is played again; one with drawn stalls would be the same."""
+    text = """
+        clock = "virtual"
+        time_control = "act=40ms/1s"
+        [[agents]]
+        spec = "random"
+        think = "mixture(0.5 20ms, 0.5 50ms) stall=0.5/30ms"
+        [[tasks]]
+        task = "micro1"
+        steps = 50
+    """
+    for jobs in (1, 2):
+        (record,) = (await run_tournament(parse_plan(text), tmp_path / str(jobs), jobs=jobs)).values()
+        assert (record.status, record.attempt) == ("played", 1)
+        assert record.stalls > 0
+        assert 0 < record.seats[0].late < 50
+        assert record.journal is not None
+        assert verify(tmp_path / str(jobs) / record.journal, rebuild).ok
+    assert journal_bytes(tmp_path / "1") == journal_bytes(tmp_path / "2")
+
+
 async def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     plan = small_plan(5)
     stop = trio.Event()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
@@ -23,6 +23,9 @@ from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
+
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
 
 OBJECT: Final = "object"
 """Form of agents that are given as Python objects; the form of a text is its scheme."""
@@ -43,8 +46,8 @@ class Player:
         name: for tables and records; `None` for a short form of the text, or the name of the object.
         join_policy: the agents that may connect over a network; `None` for any client on this machine.
         learner_command: the program to start as the learner of round 1; `None` to wait for one.
-        think_ns: fixed time in nanoseconds that each action takes in the event loop: on the virtual clock
-            nothing else takes time.
+        think: the time that its turns take on the virtual clock, on which computing takes none; `None` for no
+            time but that of its own waiting.
         apart: without `host`, run it in a process of its own wherever it can.
     """
 
@@ -54,7 +57,7 @@ class Player:
     isolation: Isolation = DEFAULT_ISOLATION
     join_policy: JoinPolicy | None = None
     learner_command: str | None = None
-    think_ns: int = 0
+    think: SeatLatency | None = None
     apart: bool = False
 
     @cached_property
@@ -77,6 +80,11 @@ class Player:
         Raises:
             UsageError: it cannot.
         """
+        if self.think is not None and not virtual:
+            raise UsageError(
+                f"{named('think')}: a model of latency needs the virtual clock ({named('clock')} virtual), on"
+                " which nothing else takes time"
+            )
         if _is_host(self.agent):
             return
         if virtual and self.host not in {None, "task"}:
@@ -168,7 +176,7 @@ def _refuse_elsewhere(spec: AgentSpec, _player: Player) -> AgentHost:
 HOSTS: Final[list[HostEntry]] = [
     HostEntry(
         "task",
-        lambda agent, player: LoopHost(_for_trio(_loaded(agent), player), player.label, player.think_ns),
+        lambda agent, player: LoopHost(_for_trio(_loaded(agent), player), player.label),
         default_for={"object", "sample"},
         on_request={"python"},
     ),

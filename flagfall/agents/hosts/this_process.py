@@ -20,7 +20,6 @@ from collections.abc import Coroutine, Generator
 from contextlib import nullcontext, suppress
 from typing import Any, Final
 
-import attrs
 import outcome
 import trio
 from trio.lowlevel import cancel_shielded_checkpoint, current_task
@@ -30,12 +29,10 @@ from flagfall.agents.wire.session import CLOSE_SECONDS, ProtocolChannel, WireSes
 from flagfall.agents.wire.worker import TurnTimes, serve
 from flagfall.errors import AgentFault, HostFault, UsageError
 from flagfall.kernel.channels.pipes import FramedStream, PipeStream
-from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
 from flagfall.timing.clocks import clock_of, counting_steps
-from flagfall.timing.durations import S
 
 hide_frames(__file__)
 
@@ -109,16 +106,13 @@ class LoopHost:
 
     Args:
         agent: an agent of any kind, see `flagfall.agents.agent`. A class is instantiated in the match.
-        think_ns: a fixed time in nanoseconds that each action takes besides, of an agent that is asked turn
-            by turn: on the virtual clock only waiting takes time.
     """
 
     kind: HostKind = "task"
 
-    def __init__(self, agent: Any, name: str, think_ns: int = 0) -> None:
+    def __init__(self, agent: Any, name: str) -> None:
         self.name = name
         self._agent = agent
-        self._think_ns = think_ns
 
     async def run(self, seat: HostSeat, briefing: Briefing) -> None:
         """Play the seat; see `flagfall.kernel.hosting.AgentHost`."""
@@ -157,18 +151,9 @@ class LoopHost:
         except Exception as error:
             raise AgentFault("not started", agent_traceback(error)) from error
         seat.agent.wants = agent.wants
+        seat.has_own_scopes = agent.run is not None
         seat.agent.reply()
-        return _delayed(agent, self._think_ns) if self._think_ns else agent
-
-
-def _delayed(agent: AdaptedAgent, think_ns: int) -> AdaptedAgent:
-    """Return an agent that takes a time for each answer, before its own."""
-
-    async def answer(envelope: Envelope) -> Any:
-        await trio.sleep(think_ns / S)
-        return await resolve(agent.answer(envelope))
-
-    return attrs.evolve(agent, answer=answer, answers_async=True)
+        return agent
 
 
 # Host of an agent in a thread, for code that blocks. It can be disqualified, but not stopped.

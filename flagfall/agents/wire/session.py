@@ -282,7 +282,7 @@ class WireSession:
                 envelope.phase,
                 envelope.observation,
                 envelope.reward,
-                None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - seat.taken_ns)),
+                None if limit_ns >= NEVER_NS else max(0, limit_ns - (now_ns - seat.taken_ns - seat.delay_ns)),
                 UNSET if envelope.late is None else envelope.late,
                 spaces,
                 task,

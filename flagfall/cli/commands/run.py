@@ -38,6 +38,7 @@ def run(
     pass_env: Texts = None,
     show: Texts = None,
     tick: str | None = None,
+    think: Texts = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Flag = False,
     results: Path | None = None,
@@ -98,6 +99,9 @@ def run(
         show: Files and folders that agents in a sandbox can read besides their own file or package.
         tick: Real-time pace: at each tick (such as `20ms`) the environment takes the newest action of each
             agent.
+        think: Time that turns take on the virtual clock, such as `20ms`, `"lognormal(20ms, 0.8)"` or
+            `"act=20ms start=1s network=2ms"` (docs/time.md): one model for all agents, or one for each
+            `--agent` in their order, `none` for one that takes no time.
         journal: Record the match in this file; a name that ends in `.zst` compresses it. In a series each
             match has a numbered file: `run-0.jsonl`, `run-1.jsonl`, ...
         whole_observations: Keep observations of any length in journals; by default long ones, such as
@@ -129,7 +133,7 @@ def run(
     from flagfall.cli.runs.plan import check_tick, make_plan
     from flagfall.cli.runs.session import RunSession
     from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
-    from flagfall.playing import MatchRequest
+    from flagfall.playing import MatchRequest, models_of
     from flagfall.tasks.adapters.environment_task import split_texts
     from flagfall.timing import VirtualClock
     from flagfall.timing.control import UNTIMED
@@ -139,11 +143,13 @@ def run(
     tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
     kept = Isolation.from_options(isolation, limits, pass_env, show)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
+    names = _agents(agent or [], learner_port, learner_address, learner_cmd)
+    models = models_of(think or [], len(names), "--think")
     request = MatchRequest(
         tasks=tasks,
         agents=tuple(
-            Player(text, host, None, kept, join_policy, learner_cmd)
-            for text in _agents(agent or [], learner_port, learner_address, learner_cmd)
+            Player(text, host, None, kept, join_policy, learner_cmd, think=model)
+            for text, model in zip(names, models, strict=True)
         ),
         scheduler=order,
         time_control=UNTIMED if no_timeout else time_control,

@@ -72,7 +72,7 @@ def contest(
     from flagfall.tournament.scoring import total_points
     from flagfall.tournament.task_tables import rank_tasks
 
-    times, rules = options.read(options.think)
+    times, rules = options.read_played()
     check_output(original=original_output, json=json)
     plan = contest_plan(
         games,

@@ -49,14 +49,14 @@ class TrackOptions:
     sprites: Path | None = None
 
     def read(self, think: str | None = None) -> tuple[TrackTimes, TrackRules]:
-        """Return the time settings and the rules; on the virtual clock each action takes the time `think`."""
+        """Return the time settings and the rules; `think` is the model of latency of each agent."""
         from flagfall.gvgai.play_track import TrackTimes
+        from flagfall.recording.latency import read_models
         from flagfall.tasks.vgdl.learning_track import TrackRules
 
         rules = TrackRules.named(self.rules, games=self.games, rounds=self.rounds)
-        return TrackTimes.of(
-            rules, self.time_control, _duration("--training", self.training), _duration("--think", think) or 0
-        )
+        model = None if think is None else read_models([think], 1, "--think")[0]
+        return TrackTimes.of(rules, self.time_control, _duration("--training", self.training), model)
 
 
 @Parameter(name="*")
@@ -66,7 +66,8 @@ class PlayOptions(TrackOptions):
 
     Attributes:
         clock: `virtual`: only thinking takes time, and each action thinks for `--think`.
-        think: Time that each action takes on the virtual clock, such as `10ms`.
+        think: Time that each action takes on the virtual clock, such as `10ms` or `"lognormal(10ms, 0.5)"`
+            (docs/time.md).
         host: Where agents run; by default the samples in the event loop, others in processes.
         isolation: Isolation of agents in processes: `process`, `sandbox` or `none`, as for
             `flagfall run`; by default `process`, and `none` for `program:COMMAND`.
@@ -80,6 +81,12 @@ class PlayOptions(TrackOptions):
     isolation: Literal["none", "process", "sandbox"] | None = None
     limits: str | None = None
     pass_env: Texts = None
+
+    def read_played(self) -> tuple[TrackTimes, TrackRules]:
+        """Return the time settings and the rules, with the model of latency of the agents."""
+        if self.think is not None and self.clock == "wall":
+            raise UsageError("--think needs the virtual clock: add --clock virtual")
+        return self.read(self.think)
 
     def read_isolation(self) -> Isolation | None:
         """Return the isolation of agents in processes, or `None` if no option sets it."""

@@ -263,7 +263,7 @@ def train(
     from flagfall.gvgai.play_track import PlayedTrack, play_track
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 
-    times, rules = options.read(options.think)
+    times, rules = options.read_played()
     check_output(original=original_output, json=json)
     check_files(journal, results, overwrite=overwrite)
     isolation = check_players([agent], options, times, rules)

@@ -177,7 +177,9 @@ def make_plan(
     matches = []
     for number, (seed, seating) in enumerate((seed, seating) for seed in seeds for seating in seatings):
         file, statistics = files[number]
-        together = tuple(hosts[players[place].agent] for place in seating)
+        together = tuple(
+            attrs.evolve(hosts[players[place].agent], think=players[place].think) for place in seating
+        )
         match = attrs.evolve(request, agents=together, seed=seed, journal=file)
         matches.append(PlannedMatch(number, match, statistics))
     of_agents = tuple(host.agent for host in hosts.values())

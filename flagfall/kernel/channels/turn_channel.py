@@ -124,6 +124,7 @@ class TurnChannel(metaclass=NoPublicConstructor):
     Attributes:
         waiting: the envelope that was sent and not taken yet.
         taken: the envelope that the receiver took last, until it is answered.
+        under_way: the envelope that it took, and has not seen yet; see `begin_delivery`.
         open_envelope: the newest envelope, until it is answered or retracted.
         last_answered: the number of the envelope that was answered last.
         closed: no more envelopes come.
@@ -139,6 +140,7 @@ class TurnChannel(metaclass=NoPublicConstructor):
         "last_answered",
         "open_envelope",
         "taken",
+        "under_way",
         "waiting",
     )
 
@@ -146,6 +148,7 @@ class TurnChannel(metaclass=NoPublicConstructor):
         self._handler: ReplyHandler = handler
         self.waiting: Envelope | None = None
         self.taken: Envelope | None = None
+        self.under_way: Envelope | None = None
         self.open_envelope: Envelope | None = None
         self.last_answered: int | None = None
         self.closed: bool = False
@@ -202,12 +205,29 @@ class TurnChannel(metaclass=NoPublicConstructor):
         """Take the envelope that waits; `None` if there is none, or if the loop must run first."""
         envelope = self.waiting
         if envelope is not None:
-            if self._burst >= BURST_ENVELOPES:
+            if self._burst >= BURST_ENVELOPES or self.under_way is not None:
                 return None
             self._burst += 1
             self.waiting = None
             self.taken = envelope
         return envelope
+
+    def begin_delivery(self) -> None:
+        """Let the envelope that was taken last travel: until `deliver` it cannot be answered."""
+        self.under_way, self.taken = self.taken, None
+
+    def deliver(self) -> None:
+        """Let the receiver have the envelope that is under way."""
+        self.taken, self.under_way = self.under_way, None
+
+    def put_back(self) -> None:
+        """Undo the taking of the envelope that is under way, for a receiver that was cancelled.
+
+        The next call gets it, if it is still open.
+        """
+        if self.under_way is self.open_envelope:
+            self.waiting = self.under_way
+        self.under_way = None
 
     def receive_nowait(self) -> Envelope:
         """Take the envelope that waits.
@@ -248,7 +268,7 @@ class TurnChannel(metaclass=NoPublicConstructor):
         Raises:
             trio.BusyResourceError: another task waits here already.
         """
-        if self.is_receiving:
+        if self.is_receiving or self.under_way is not None:
             raise trio.BusyResourceError("another task waits for this seat's next turn already")
         self.is_receiving = True
 

@@ -18,6 +18,7 @@ from flagfall.errors import UsageError, suggest
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import MAX_SEED
 from flagfall.playing import DEFAULT_TIME_CONTROL
+from flagfall.recording.latency import load_model
 from flagfall.tasks.building import TaskSetup, is_endless, seats_of, tasks_of
 from flagfall.tasks.catalog import in_folder
 from flagfall.tasks.configs import load_config
@@ -25,6 +26,7 @@ from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import parse_duration
+from flagfall.timing.latency import SeatLatency
 from flagfall.tournament.model import (
     DEFAULT_SCORING,
     MAX_ELO,
@@ -56,6 +58,7 @@ Repeats = Annotated[int, Bounds(1, MAX_REPEATS)]
 EloDifference = Annotated[float, Bounds(-MAX_ELO, MAX_ELO)]
 Duration = Annotated[int, Parsed(_positive_duration)]
 Control = Annotated[TimeControl, Parsed(TimeControl.parse)]
+Model = Annotated[SeatLatency, Parsed(SeatLatency.parse)]
 
 
 @attrs.frozen(kw_only=True)
@@ -69,6 +72,7 @@ class AgentTable:
     limits: str | None = None
     pass_env: Texts | None = None
     show: Texts | None = None
+    think: Model | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -199,9 +203,11 @@ def _agent(table: AgentTable, name: str, defaults: PlanTable, folder: Path) -> P
     passed = table.pass_env or defaults.pass_env
     show = table.show or (defaults.show if kind == "sandbox" else None)
     kept = Isolation.from_options(kind, limits, passed, show, folder)
-    player = Player(_checked(AgentSpec.parse(table.spec), folder), host, name, kept, apart=True)
+    model = None if table.think is None else load_model(table.think, folder)
+    spec = _checked(AgentSpec.parse(table.spec), folder)
+    player = Player(spec, host, name, kept, think=model, apart=True)
     player.check(_named, virtual=defaults.clock == "virtual")
-    return PlannedAgent(name=name, spec=player.agent, host=host, isolation=kept)
+    return PlannedAgent(name=name, spec=spec, host=host, isolation=kept, think=model)
 
 
 def _named(field: str) -> str:

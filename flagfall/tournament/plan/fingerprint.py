@@ -26,6 +26,8 @@ from flagfall.tasks.building import TaskSetup
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.texts import one_line
 from flagfall.timing import TimeControl
+from flagfall.timing.durations import format_duration
+from flagfall.timing.latency import SeatLatency
 from flagfall.tournament.formats.schedule import FORMATS, MAX_MATCHES, most_matches
 from flagfall.tournament.model import (
     DEFAULT_SCORING,
@@ -110,6 +112,16 @@ def without_folder(facts: Mapping[str, str], folder: str) -> dict[str, str]:
     return {place: fact.replace(above, "") for place, fact in facts.items()}
 
 
+def with_models(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return facts in which a fixed time of each action, as former versions stored it, is a model."""
+    renewed = dict(facts)
+    for place, fact in facts.items():
+        if place.startswith("agents.") and place.endswith(".think_ns") and fact.isdecimal():
+            del renewed[place]
+            renewed[place.removesuffix("_ns")] = f"act={format_duration(int(fact))}"
+    return renewed
+
+
 def _field_facts(place: str, field: attrs.Attribute[Any], owner: Any) -> Iterator[tuple[str, str]]:
     value = getattr(owner, field.name)
     # Plans stored by versions without this field lack its fact.
@@ -118,7 +130,7 @@ def _field_facts(place: str, field: attrs.Attribute[Any], owner: Any) -> Iterato
 
 
 def _facts(place: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, TimeControl | Isolation | Path):
+    if isinstance(value, TimeControl | SeatLatency | Isolation | Path):
         yield place, str(value)
     elif attrs.has(type(value)) and not isinstance(value, TaskSetup):
         yield place, getattr(value, "name", type(value).__name__)

@@ -48,7 +48,7 @@ def contest_plan(
     Args:
         games: files or names.
         agents: see `flagfall.gvgai.play_track.track_player`.
-        times: time control of every match, and the thinking time of agents on the virtual clock.
+        times: time control of every match, and the time that turns take on the virtual clock.
         seed: seed of the first game; the others derive theirs from it.
         sprites: see `TrackSetup`.
 
@@ -69,7 +69,7 @@ def contest_plan(
             spec=player.agent,
             host=player.host,
             isolation=player.isolation,
-            think_ns=player.think_ns,
+            think=player.think,
         )
         for agent, player in zip(agents, players, strict=True)
     )

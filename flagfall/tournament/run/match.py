@@ -91,7 +91,7 @@ async def play_here(
         if result.reason == "stopped":
             return void_record(spec, attempt.number, "stopped")
         record = observer.record(spec, attempt.number, result, measure=entry.score, last=entry.last)
-        if observer.stalled:
+        if observer.stalled and plan.clock == "wall":  # else a model drew them, and would do so again
             record = attrs.evolve(
                 record, status="played" if attempt.counts else "void", why=f"stall: {observer.stalled}"
             )
@@ -134,7 +134,7 @@ def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequ
             agent.host,
             agent.name,
             agent.isolation,
-            think_ns=agent.think_ns,
+            think=agent.think,
             apart=True,
         )
         for agent in map(plan.agent, spec.entrants)
