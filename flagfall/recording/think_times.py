@@ -13,17 +13,25 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from typing import Final
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import numpy as np
 
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.recording.seat_times import OUT, PUNCTUAL, MatchTimes, SeatTimes
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.timing import NEVER_NS, Budget, TimeControl
 from flagfall.timing.budget import Limits, Reading, is_late, request_limits, verdict_of
 
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
+
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+MODELLED: Final = 100
+"""Matches into which modelled turns are divided."""
 
 _LONGEST_NS: Final = NEVER_NS // 4
 """Longest think time that is reckoned with; sums of a few fit into 64 bits."""
@@ -62,6 +70,21 @@ class ThinkTimes:
             np.array([count]),
             np.zeros(1, np.int64),
         )
+
+    @classmethod
+    def modelled(cls, model: SeatLatency, turns: int, seed: int) -> ThinkTimes:
+        """Draw think times from a model of latency; `MODELLED` matches have an equal part of them each.
+
+        Time that the host lost in a stall is left out: it is not charged.
+
+        Args:
+            turns: number of think times, at least `MODELLED`.
+            seed: decides all draws.
+        """
+        delays = model.delays("act", lambda part: np.random.default_rng(derive_seed(seed, "what-if", part)))
+        drawn = np.fromiter(chain.from_iterable(islice(delays, turns)), np.int64, 2 * turns)
+        think_ns = drawn[::2] - drawn[1::2]
+        return cls.joined(enumerate(map(cls.drawn, np.array_split(think_ns, MODELLED))))
 
     @classmethod
     def joined(cls, parts: Iterable[tuple[int, ThinkTimes]]) -> ThinkTimes:
