@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -191,7 +192,7 @@ class _Thinking:
         times = self._times
         if times.verdict[row] == OUT and not times.is_out_by_clock:
             return len(times), 0  # after an unknown time
-        limit_ns = self._limit_when_out() if times.is_out_by_clock else NEVER_NS
+        limit_ns = self._limit_when_out if times.is_out_by_clock else NEVER_NS
         known_ns = times.answered_ns.get(times.turn[row]) if self._has_wall else None
         is_exact = known_ns is not None
         if known_ns is None and self._has_wall:
@@ -211,8 +212,9 @@ class _Thinking:
         self.exact.append(is_exact)
         return end, known_ns or 0
 
+    @cached_property
     def _limit_when_out(self) -> int:
-        """Return the limit by which the clock disqualified the seat."""
+        """The limit by which the clock disqualified the seat."""
         limits = LimitsOfTurns(self._match.header)
         limits.charge_start(self._seat, self._times.ready_ns or 0)
         rows = len(self._times) - (self._times.verdict[-1] == OUT)
