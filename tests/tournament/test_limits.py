@@ -283,6 +283,7 @@ def test_the_command_prints_data_and_draws(played: Path, capfd: pytest.CaptureFi
     assert data["effects"][0]["control"] == "act=20ms/2s"
     assert picture.read_bytes().startswith(b"<?xml")
     assert "slow" in picture.read_text()
+    assert "mathdefault" not in picture.read_text()
 
 
 def test_the_command_prints_a_match(played: Path, capfd: pytest.CaptureFixture[str]):

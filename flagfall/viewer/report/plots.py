@@ -117,6 +117,7 @@ def draw_limits(axes: Axes, curves: Sequence[LimitCurve]) -> None:
     axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # the usual one writes formulas
     axes.xaxis.set_minor_formatter(lambda _ms, _place: "")
     axes.set_yscale("symlog", linthresh=1e-3)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("limit of a turn in ms; lines: soft and hard limit of today")
     axes.set_ylabel("share of turns lost, with 95 % interval")
