@@ -12,15 +12,17 @@ import numpy as np
 from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import duration, number, print_json, print_table, print_text, table
 from flagfall.errors import UsageError
+from flagfall.recording.latency import load_model
 from flagfall.recording.seat_times import read_times
-from flagfall.recording.think_times import lost_turns, think_times
+from flagfall.recording.think_times import MODELLED, ThinkTimes, lost_turns, think_times
 from flagfall.recording.what_if import judge_match, known_turns
 from flagfall.texts import counted, sanitize_terminal
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import format_duration, parse_duration
+from flagfall.timing.latency import SeatLatency
 from flagfall.tournament.limits import curve_of, limits_for, rounded
 from flagfall.tournament.store import Store
-from flagfall.tournament.what_if import study_folder
+from flagfall.tournament.what_if import lost_share, study_folder
 from flagfall.viewer.report.plots import PlotFormat, check_plots, limits_plot
 
 if TYPE_CHECKING:
@@ -39,6 +41,25 @@ SWEEP: Final = 10
 _RANGE: Final = re.compile(r"(\d[\d.]*[a-z]+)\.\.(\d[\d.]*[a-z]+)", re.ASCII)
 _SHOWN_LIMITS: Final = 6
 """Columns of limits in a table."""
+
+
+@attrs.frozen(kw_only=True)
+class Printing:
+    """What is printed, and how.
+
+    Attributes:
+        lost: share of turns that an advised limit may cost.
+        advise: print the advice.
+        output: file for a picture of the curves.
+        json: print JSON.
+        wide: print whole tables.
+    """
+
+    lost: float
+    advise: bool
+    output: Path | None
+    json: bool
+    wide: bool
 
 
 def parse_sweep(text: str) -> list[TimeControl]:
@@ -86,16 +107,7 @@ def _draw(curves: Sequence[LimitCurve], output: Path | None) -> None:
         file.buffer.write(picture)
 
 
-def show_match(
-    path: Path,
-    controls: Sequence[TimeControl],
-    *,
-    lost: float,
-    advise: bool,
-    output: Path | None,
-    json: bool,
-    wide: bool,
-) -> None:
+def show_match(path: Path, controls: Sequence[TimeControl], printing: Printing) -> None:
     """Print a recorded match under other time controls.
 
     Raises:
@@ -104,8 +116,8 @@ def show_match(
     times = read_times(path)
     controls = controls or [times.control]
     found = [judge_match(times, control) for control in controls]
-    curves = _curves_of(times, controls, lost)
-    if json:
+    curves = _curves_of(times, controls, printing.lost)
+    if printing.json:
         print_json(
             {
                 "recorded": str(times.control),
@@ -118,10 +130,10 @@ def show_match(
         )
     else:
         for control, verdicts in zip(controls, found, strict=True):
-            _print_match(times, control, verdicts, wide=wide)
-        if advise:
-            _print_advice(curves, wide=wide)
-    _draw(curves, output)
+            _print_match(times, control, verdicts, wide=printing.wide)
+        if printing.advise:
+            _print_advice(curves, wide=printing.wide)
+    _draw(curves, printing.output)
     if times.problem:
         raise UsageError(times.problem)
 
@@ -192,35 +204,59 @@ def _interval(found: Interval | None) -> str:
     return f"{100 * found.value:.3g} % [{100 * found.low:.2g}, {100 * found.high:.2g}]"
 
 
-def show_folder(
-    folder: Path,
-    controls: Sequence[TimeControl],
-    *,
-    lost: float,
-    advise: bool,
-    output: Path | None,
-    json: bool,
-    wide: bool,
-) -> None:
+def show_model(text: str, controls: Sequence[TimeControl], turns: int, seed: int, printing: Printing) -> None:
+    """Print the turns that an agent would lose whose think times a model of latency draws."""
+    model = load_model(SeatLatency.parse(text))
+    if model is None or model.act is None:
+        raise UsageError(
+            f"--think {text!r} has no think time of a turn: write one, such as lognormal(20ms, 0.8)"
+        )
+    thinking = ThinkTimes.modelled(model, turns, seed)
+    today = controls[0] if controls else TimeControl()
+    limits = limits_for(thinking, today, [control.act for control in controls if control.act])
+    curve = curve_of(str(model), today, thinking, limits, lost=printing.lost)
+    shares = [(control, lost_share([thinking], control)) for control in controls]
+    outs = [lost_turns(thinking, control).out.mean() for control in controls]
+    if printing.json:
+        effects = [
+            {"control": str(control), "lost": None if lost is None else attrs.asdict(lost), "out": float(out)}
+            for (control, lost), out in zip(shares, outs, strict=True)
+        ]
+        data = {"think": str(model), "turns": turns, "seed": seed, "controls": effects}
+        print_json({**data, "curves": [] if curve is None else [attrs.asdict(curve)]})
+    else:
+        matches = f"in {MODELLED} matches of {number(turns // MODELLED)} turns"
+        rows = table("time control", "turns lost", numbers=("matches lost",), title=f"{model}, {matches}")
+        for (control, lost), out in zip(shares, outs, strict=True):
+            rows.add_row(str(control), _interval(lost), _share(float(out)))
+        if controls:
+            print_table(rows, wide=printing.wide)
+        if curve is not None and (printing.advise or not controls):
+            _print_advice([curve], wide=printing.wide)
+    _draw([] if curve is None else [curve], printing.output)
+
+
+def show_folder(folder: Path, controls: Sequence[TimeControl], printing: Printing) -> None:
     """Print the matches of a tournament under other time controls, and the limits to choose."""
     with closing(Store(folder)) as store:
         stored = store.plan()
         if stored is None:
             raise UsageError(f"{folder}: the tournament has not begun")
-        found = study_folder(folder, store, stored.for_display(), controls, lost=lost)
-    if json:
+        found = study_folder(folder, store, stored.for_display(), controls, lost=printing.lost)
+    if printing.json:
         print_json(attrs.asdict(found))
     else:
-        _print_folder(found, advise=advise, wide=wide)
-    _draw(found.curves, output)
+        _print_folder(found, printing)
+    _draw(found.curves, printing.output)
 
 
-def _print_folder(found: FolderWhatIf, *, advise: bool, wide: bool) -> None:
+def _print_folder(found: FolderWhatIf, printing: Printing) -> None:
+    wide = printing.wide
     for control in dict.fromkeys(curve.control for curve in found.curves):
         _print_curves([curve for curve in found.curves if curve.control == control], wide=wide)
     if not found.curves:
         print_text("No think times are recorded: the share of turns lost over the limit is not known.")
-    if advise:
+    if printing.advise:
         _print_advice(found.curves, wide=wide)
     for effect in found.effects:
         _print_effect(effect, wide=wide)

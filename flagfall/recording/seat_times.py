@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from contextlib import closing
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, get_args
@@ -51,7 +52,7 @@ LATE: Final = frozenset({_CODES["late"], _CODES["overrun"]})
 """Codes of the verdicts of turns that another action was played for, while the agent was in the match."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, slots=False)
 class SeatTimes:
     """What a journal has of the time of one seat; a row is a turn in which it was asked.
 
@@ -89,6 +90,11 @@ class SeatTimes:
         """Return whether the clock disqualified it."""
         return self.disqualified is not None and self.disqualified.reason == "late"
 
+    @cached_property
+    def _last_run(self) -> int:
+        """The first of the rows at the end, when all turns are over, in none of which it was in time."""
+        return len(self.verdict.rstrip(bytes((*LATE, OUT))))
+
     def busy_until_out(self, row: int, hard_ns: int) -> int | None:
         """Return when the clock disqualified it, if it was busy with a late turn until then; else `None`.
 
@@ -98,7 +104,7 @@ class SeatTimes:
         if lost is None or lost.reason != "late" or lost.at_ns - self.began_ns(row) < hard_ns:
             return None
         is_last = row + 1 == len(self) or lost.at_ns - self.began_ns(row + 1) < hard_ns
-        return lost.at_ns if is_last and set(self.verdict[row:]) <= {*LATE, OUT} else None
+        return lost.at_ns if is_last and row >= self._last_run else None
 
 
 @attrs.define(eq=False)

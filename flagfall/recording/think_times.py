@@ -13,17 +13,26 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from typing import Final
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import numpy as np
 
+from flagfall.kernel.outcomes import derive_seed
 from flagfall.recording.seat_times import OUT, PUNCTUAL, MatchTimes, SeatTimes
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.timing import NEVER_NS, Budget, TimeControl
 from flagfall.timing.budget import Limits, Reading, is_late, request_limits, verdict_of
 
+if TYPE_CHECKING:
+    from flagfall.timing.latency import SeatLatency
+
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+MODELLED: Final = 100
+"""Matches into which modelled turns are divided."""
 
 _LONGEST_NS: Final = NEVER_NS // 4
 """Longest think time that is reckoned with; sums of a few fit into 64 bits."""
@@ -62,6 +71,21 @@ class ThinkTimes:
             np.array([count]),
             np.zeros(1, np.int64),
         )
+
+    @classmethod
+    def modelled(cls, model: SeatLatency, turns: int, seed: int) -> ThinkTimes:
+        """Draw think times from a model of latency; `MODELLED` matches have an equal part of them each.
+
+        Time that the host lost in a stall is left out: it is not charged.
+
+        Args:
+            turns: number of think times, at least `MODELLED`.
+            seed: decides all draws.
+        """
+        delays = model.delays("act", lambda part: np.random.default_rng(derive_seed(seed, "what-if", part)))
+        drawn = np.fromiter(chain.from_iterable(islice(delays, turns)), np.int64, 2 * turns)
+        think_ns = drawn[::2] - drawn[1::2]
+        return cls.joined(enumerate(map(cls.drawn, np.array_split(think_ns, MODELLED))))
 
     @classmethod
     def joined(cls, parts: Iterable[tuple[int, ThinkTimes]]) -> ThinkTimes:
@@ -168,7 +192,7 @@ class _Thinking:
         times = self._times
         if times.verdict[row] == OUT and not times.is_out_by_clock:
             return len(times), 0  # after an unknown time
-        limit_ns = self._limit_when_out() if times.is_out_by_clock else NEVER_NS
+        limit_ns = self._limit_when_out if times.is_out_by_clock else NEVER_NS
         known_ns = times.answered_ns.get(times.turn[row]) if self._has_wall else None
         is_exact = known_ns is not None
         if known_ns is None and self._has_wall:
@@ -188,8 +212,9 @@ class _Thinking:
         self.exact.append(is_exact)
         return end, known_ns or 0
 
+    @cached_property
     def _limit_when_out(self) -> int:
-        """Return the limit by which the clock disqualified the seat."""
+        """The limit by which the clock disqualified the seat."""
         limits = LimitsOfTurns(self._match.header)
         limits.charge_start(self._seat, self._times.ready_ns or 0)
         rows = len(self._times) - (self._times.verdict[-1] == OUT)

@@ -40,9 +40,10 @@ class SeatVerdicts:
     Attributes:
         turns: turns in which it was asked.
         recorded_late: of these, turns that were late in the match, or in which the clock disqualified it.
-        late: the same under the time control, up to the first verdict that is another one, with this one.
+        late: the same under the time control, up to the first turn of the match with another verdict.
         first_late: number of the first turn that is late under it; `None` if none is known to be.
-        changed: number of the first turn whose verdict is another one or unknown; `None` if there is none.
+        changed: number of the first turn whose verdict is another one or unknown; `None` if there is none, up
+            to the first such turn of any seat.
         row: place of that turn among those of this seat.
         before: its recorded verdict.
         after: its verdict under the time control.
@@ -91,13 +92,15 @@ def judge_match(times: MatchTimes, control: TimeControl) -> MatchVerdicts:
     Raises:
         UsageError: it counts another kind of time than the match did.
     """
-    check_clock(times, control)
-    seats = tuple(_Judge(times, seat, control).judge() for seat in range(len(times.seats)))
-    changes = [seat.changed for seat in seats if seat.changed is not None]
-    return MatchVerdicts(control=str(control), seats=seats, changed=min(changes, default=None))
+    _check_clock(times, control)
+    seats = [_Judge(times, seat, control).judge() for seat in range(len(times.seats))]
+    changed = min((seat.changed for seat in seats if seat.changed is not None), default=None)
+    if changed is not None and len(seats) > 1:  # of the others, nothing is known from there on either
+        seats = [_Judge(times, seat, control).judge(changed) for seat in range(len(seats))]
+    return MatchVerdicts(control=str(control), seats=tuple(seats), changed=changed)
 
 
-def check_clock(times: MatchTimes, control: TimeControl) -> None:
+def _check_clock(times: MatchTimes, control: TimeControl) -> None:
     """Raise `UsageError` if a time control counts another kind of time than a match did."""
     if control.clock != times.control.clock:
         names = {"cpu": "CPU time (clock=cpu)", "wall": "time on the wall clock"}
@@ -165,11 +168,17 @@ class _Judge:
         self._first_late: int | None = None
         self._bank_out: int | None = None
 
-    def judge(self) -> SeatVerdicts:
-        """Judge all turns up to the first whose verdict is another one, and the phases around them."""
+    def judge(self, until: int | None = None) -> SeatVerdicts:
+        """Judge all turns up to the first whose verdict is another one, and the phases around them.
+
+        Args:
+            until: number of the last turn that is judged; -1 for the start alone.
+        """
         if (start := self._start()) is not None:
             return self._result(-1, None, None, start, "start" if start == "disqualified" else "")
         for row in self._rows():
+            if until is not None and self._times.turn[row] > until:
+                return self._result(None, None, None, None)
             verdict, before = self._turn(row), VERDICTS[self._times.verdict[row]]
             if verdict in {"late", "overrun", "disqualified"} and self._is_of_clock(verdict, before):
                 self._late += 1
@@ -178,7 +187,9 @@ class _Judge:
             if verdict != before:
                 out = f"turn {self._times.turn[row]}" if verdict == "disqualified" else ""
                 return self._result(self._times.turn[row], row, before, verdict, out)
-        return self._end()
+        end = self._end()
+        is_later = until is not None and end.changed is not None and end.changed > until
+        return attrs.evolve(end, changed=None, after=None, out="") if is_later else end
 
     def _is_of_clock(self, verdict: Judged, before: Verdict) -> bool:
         """Return whether it was the clock that disqualified the seat in a turn."""

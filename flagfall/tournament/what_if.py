@@ -242,7 +242,7 @@ def _effect(
                 out=int((fates[mine] == _LOST).sum()) + _still_out(study, number, agent),
                 unknown=int((fates[mine] == _OPEN).sum()),
                 was_out=study.out.get(agent, 0),
-                lost=_lost_share([of for (name, _), of in thinking.items() if name == agent], control),
+                lost=lost_share([of for (name, _), of in thinking.items() if name == agent], control),
                 score=scores[me],
                 least=least,
                 most=most,
@@ -304,7 +304,7 @@ def _scores(plan: TournamentPlan, columns: ResultColumns) -> list[float | None]:
     ]
 
 
-def _lost_share(groups: Sequence[ThinkTimes], control: TimeControl) -> Interval | None:
+def lost_share(groups: Sequence[ThinkTimes], control: TimeControl) -> Interval | None:
     """Return the share of turns that an agent loses under a time control."""
     rows = [(of.match, lost_turns(of, control)) for of in groups if len(of)]
     if not rows:

@@ -202,6 +202,17 @@ def test_the_first_change_is_named():
     assert (seat.changed, seat.after, seat.bank_out) == (4, "late", 3)
 
 
+def test_nothing_is_known_of_others_after_a_change():
+    async def match() -> Played:
+        return await play_here(TogetherTask(2, 6), Sleeper(0.01, 0.03, 0.01), Sleeper(0.01, 0.01, 0.01, 0.03))
+
+    times = times_of(trio.run(match, clock=VirtualClock()).events)
+    found = judge_match(times, TimeControl.parse("act=20ms/1s"))
+    one, other = found.seats
+    assert (found.changed, one.changed, one.late) == (1, 1, 1)
+    assert (other.changed, other.late, other.first_late) == (None, 0, None)
+
+
 def test_an_edited_verdict_does_not_follow_from_its_time():
     times = played(2, "act=40ms/1s", "sleeping")
     assert not any(seat.unexplained for seat in judge_match(times, times.control).seats)

@@ -6,12 +6,14 @@ import shutil
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import attrs
 import numpy as np
 import pytest
 import trio
 
+import flagfall
 from flagfall.errors import UsageError
 from flagfall.recording.think_times import ThinkTimes, lost_turns
 from flagfall.timing import MS, TimeControl
@@ -281,6 +283,7 @@ def test_the_command_prints_data_and_draws(played: Path, capfd: pytest.CaptureFi
     assert data["effects"][0]["control"] == "act=20ms/2s"
     assert picture.read_bytes().startswith(b"<?xml")
     assert "slow" in picture.read_text()
+    assert "mathdefault" not in picture.read_text()
 
 
 def test_the_command_prints_a_match(played: Path, capfd: pytest.CaptureFixture[str]):
@@ -289,6 +292,19 @@ def test_the_command_prints_a_match(played: Path, capfd: pytest.CaptureFixture[s
     done = call_main(capfd, "what-if --time-control act=5ms/2s --advise", path)
     assert "turn 0: on time -> late" in done.out or "turn 1: on time -> late" in done.out
     assert call_main(capfd, "what-if --json", path).data()["recorded"] == "act=0.2s/2s"
+
+
+def test_modelled_think_times_lose_what_a_match_under_the_model_loses(capfd: pytest.CaptureFixture[str]):
+    model = "mixture(0.9 exponential(20ms), 0.1 uniform(30ms, 200ms))"
+    line = ["what-if", "--json", "--think", model, "--turns", 20_000, "--time-control"]
+    for control in ("act=40ms/5s", "act=15ms/5s", "act=10ms bank=1s+20ms late=nil"):
+        (found,) = call_main(capfd, "", *line, control).data()["controls"]
+        options: Any = {"clock": "virtual", "steps": 200, "think": model, "time_control": control}
+        results = [flagfall.run(["micro1"], "repeating", seed=seed, **options) for seed in range(25)]
+        share, low, high = (found["lost"][name] for name in ("value", "low", "high"))
+        played = sum(result.seats[0].stats.late for result in results) / 5_000
+        assert abs(played - share) <= 2 * max(share - low, high - share), control
+        assert found["out"] == 0
 
 
 @pytest.mark.parametrize(
@@ -300,6 +316,7 @@ def test_the_command_prints_a_match(played: Path, capfd: pytest.CaptureFixture[s
         ("--time-control soon", "column 1"),
         ("--lost 2", "a share of turns"),
         ("-o picture.gif", "ends in one of"),
+        ("--think 20ms", "a journal or the folder of a tournament; or a model"),
     ],
 )
 def test_mistakes_have_one_line(words: str, why: str, played: Path, capfd: pytest.CaptureFixture[str]):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import Flag, Output, reading
+from flagfall.cli.console.files import Flag, Output, Seed, reading
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def what_if(
-    path: Path,
+    path: Path | None = None,
     /,
     *,
+    think: str | None = None,
+    turns: int = 100_000,
+    seed: Seed = 0,
     time_control: Annotated[list[str] | None, Parameter(negative="")] = None,
     advise: Flag = False,
     lost: Annotated[float, Parameter(name=["--lost"])] = 0.001,
@@ -36,6 +39,9 @@ def what_if(
 
     Args:
         path: A journal, or the folder of a tournament.
+        think: Draw think times from this model instead, such as `"lognormal(20ms, 0.8)"` (docs/time.md).
+        turns: Number of modelled turns, from 1000 to 10000000; they are divided into 100 matches.
+        seed: Root seed of the draws.
         time_control: A time control, such as `act=20ms/200ms`; may be given several times. One with a range,
             such as `act=5ms..100ms`, is ten of them. By default that of the match.
         advise: Print the smallest limits at which few turns are lost, with the 95 % interval.
@@ -45,15 +51,22 @@ def what_if(
         json: Print one JSON object instead of tables.
         wide: Print whole tables, however long their lines are.
     """
-    from flagfall.cli.limits import check_plot, parse_sweep, show_folder, show_match
+    from flagfall.cli.limits import Printing, check_plot, parse_sweep, show_folder, show_match, show_model
 
+    if (path is None) is (think is None):
+        raise UsageError("name a journal or the folder of a tournament; or a model, with --think")
     if not 0.000_01 <= lost <= 0.5:  # noqa: PLR2004 - as the help says
         raise UsageError(f"--lost {lost}: write a share of turns from 0.00001 to 0.5, such as 0.001")
+    if not 1_000 <= turns <= 10_000_000:  # noqa: PLR2004 - as the help says
+        raise UsageError(f"--turns {turns}: write a whole number from 1000 to 10000000")
     controls: list[TimeControl] = [one for text in time_control or () for one in parse_sweep(text)]
     if output is not None:
         check_plot(output)
-    if path.is_dir():
-        show_folder(path, controls, lost=lost, advise=advise, output=output, json=json, wide=wide)
-        return
-    with reading(path):
-        show_match(path, controls, lost=lost, advise=advise, output=output, json=json, wide=wide)
+    printing = Printing(lost=lost, advise=advise, output=output, json=json, wide=wide)
+    if path is None:
+        show_model(think or "", controls, turns, seed, printing)
+    elif path.is_dir():
+        show_folder(path, controls, printing)
+    else:
+        with reading(path):
+            show_match(path, controls, printing)

@@ -234,7 +234,7 @@ def _draw_limits(curves: Sequence[Mapping[str, Any]], names: Sequence[str], axes
     """Draw shares of turns lost on two logarithmic scales, no turn at the bottom; all agents in black."""
     curves = curves[: MAX_LINES + 1]
     shares = [share for curve in curves for share in (*curve["share"], curve["advice"]["lost"]) if share]
-    none = 10.0 ** (floor(log10(min(shares))) - 1)
+    none = 10.0 ** (floor(log10(min(shares, default=1))) - 1)
     for curve in curves:
         agent, advice = curve["agent"], curve["advice"]
         name, colour = ("all agents", "black") if agent is None else (names[agent], _colour(agent))
