@@ -119,6 +119,26 @@ class PlannedAgent:
 
 
 @attrs.frozen(kw_only=True)
+class Opening:
+    """A turn of a recorded match from which matches of a task go on.
+
+    Attributes:
+        name: the file and the turn as in a plan: `matches/first.jsonl@40`.
+        turn: the first turn that is played anew.
+        sha256: of the journal, not compressed; the results folder carries it under this name.
+    """
+
+    name: str
+    turn: int
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        """Path of the journal; a relative one starts in the folder of the plan."""
+        return self.name.rpartition("@")[0]
+
+
+@attrs.frozen(kw_only=True)
 class PlannedTask:
     """A task of a plan: what is played in one match, and how.
 
@@ -131,6 +151,7 @@ class PlannedTask:
             a track validation counts, and training does not.
         seed: root seed of its matches in place of the plan's; `None` for the plan's.
         seatings: orders of the agents in which a meeting plays a game; for two seats all are the same.
+        openings: where its matches begin, one after another; empty for the beginning of the task.
 
     Raises:
         UsageError: too many seats for `all` orders.
@@ -148,6 +169,16 @@ class PlannedTask:
     last: int | None = None
     seed: int | None = attrs.field(default=None, metadata=OMIT_DEFAULT)
     seatings: Seatings = attrs.field(default="cyclic", metadata=OMIT_DEFAULT, validator=_check_seatings)
+    openings: tuple[Opening, ...] = attrs.field(default=(), metadata=OMIT_DEFAULT)
+
+    def opening(self, name: str) -> Opening | None:
+        """Return the opening with a name; `None` for the empty name."""
+        return next(one for one in self.openings if one.name == name) if name else None
+
+    def first_turn(self, opening: str) -> int:
+        """Return the first turn that agents play, by the name of the opening."""
+        found = self.opening(opening)
+        return 0 if found is None else found.turn
 
 
 EloModel: TypeAlias = Literal["logistic", "normalized"]

@@ -102,6 +102,7 @@ class MatchSpec:
         entrants: names of agents of the plan, in the order of the seats.
         seed: root seed of the match; matches that are compared share it.
         round: zero-based. A later round may depend on the results of earlier ones.
+        opening: name of the opening of its task from which it goes on; empty without one.
     """
 
     id: str
@@ -109,6 +110,7 @@ class MatchSpec:
     task: str
     seed: int
     round: int = 0
+    opening: str = ""
 
     @property
     def meeting(self) -> str:

@@ -33,6 +33,7 @@ from flagfall.tournament.model import (
     MAX_REPEATS,
     EloModel,
     Format,
+    Opening,
     Output,
     PlannedAgent,
     PlannedTask,
@@ -79,6 +80,11 @@ class _Task(Struct, kw_only=True):
     last: _Count = None
     seed: int | None = None
     seatings: Seatings = "cyclic"
+
+
+class _Opening(Struct, kw_only=True):
+    turn: Annotated[int, Meta(ge=1)]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class _Stop(Struct, kw_only=True):
@@ -218,7 +224,11 @@ def _task(facts: Mapping[str, str], name: str, names: Sequence[str]) -> PlannedT
     ids = read.tasks if isinstance(read.tasks, list) else ()
     read.tasks = tuple(one for one in ids if isinstance(one, str))
     control = TimeControl.parse(facts[f"{place}control"])
-    return PlannedTask(name=name, control=control, **asdict(read))
+    known = _names(facts, f"{place}openings.") if f"{place}openings" in facts else []
+    openings = tuple(
+        Opening(name=one, **asdict(_read(facts, f"{place}openings.{one}.", _Opening))) for one in known
+    )
+    return PlannedTask(name=name, control=control, openings=openings, **asdict(read))
 
 
 def _format(
@@ -249,8 +259,8 @@ def _sprt(facts: Mapping[str, str], names: Sequence[str]) -> SprtRule:
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[set[str], set[str]]:
     """Return the names of agents and of tasks that are in both plans, but are played with other settings.
 
-    What only chooses or ranks matches (agents and seatings of a task, seeds, scoring) is none of these
-    settings. Another clock changes all tasks.
+    What only chooses or ranks matches (agents, seatings and openings of a task, seeds, scoring) is none of
+    these settings. Another clock changes all tasks.
 
     Args:
         before: see `plan_facts`.
@@ -272,7 +282,7 @@ def _differ(before: Mapping[str, str], now: Mapping[str, str], place: str, kind:
     return place in now and any(before.get(field) != now.get(field) for field in fields)
 
 
-_CHOOSING: Final = frozenset({"agents", "seed", "seatings"})
+_CHOOSING: Final = frozenset({"agents", "seed", "seatings", "openings"})
 """Settings of a task that choose its matches, and do not change how one is played."""
 
 

@@ -1,9 +1,9 @@
 """Growth of a tournament: where its recorded matches stand in the schedule of a changed plan.
 
-A match is what is played, not its place in the schedule: a task, agents in the order of the seats, and a
-seed. None of these changes for the others when a plan gets another agent, task or repeat, but ids do, since
-they name the place (`r3-m2-g1`). So each recorded match is looked for in the new schedule by what was played,
-and gets the id that it has there. A match has no place if
+A match is what is played, not its place in the schedule: a task, agents in the order of the seats, a seed,
+and an opening, if the task has any. None of these changes for the others when a plan gets another agent, task
+or repeat, but ids do, since they name the place (`r3-m2-g1`). So each recorded match is looked for in the new
+schedule by what was played, and gets the id that it has there. A match has no place if
 
 - the settings of its task or of one of its agents have changed;
 - the new schedule does not have it;
@@ -29,7 +29,7 @@ from flagfall.tournament.records import MatchRecord, MatchSpec, Records
 _MAX_IDS: Final = 5
 """Matches that a message names for each reason."""
 
-_Key: TypeAlias = tuple[str, tuple[str, ...], int]
+_Key: TypeAlias = tuple[str, tuple[str, ...], int, tuple[str, int] | None]
 
 
 @attrs.frozen(kw_only=True)
@@ -97,7 +97,7 @@ def grow(
             if changed:
                 without_place[f"with other settings of {changed[0]}"].append(spec.id)
             else:
-                places[_key(spec)].append(spec.id)
+                places[_key(before, spec)].append(spec.id)
     found, reason = _placed(plan, played, places)
     for waiting in places.values():
         without_place[reason].extend(waiting)
@@ -116,8 +116,9 @@ NOT_KNOWN: Final = (
 )
 
 
-def _key(spec: MatchSpec) -> _Key:
-    return spec.task, spec.entrants, spec.seed
+def _key(plan: TournamentPlan, spec: MatchSpec) -> _Key:
+    opening = plan.task(spec.task).opening(spec.opening) if spec.opening else None
+    return spec.task, spec.entrants, spec.seed, None if opening is None else (opening.sha256, opening.turn)
 
 
 def _placed(
@@ -135,7 +136,7 @@ def _placed(
             if len(records) == seen:
                 return found, NOT_KNOWN
             seen = len(records)  # the results that were found since the last time may determine more
-        elif waiting := places.get(_key(spec)):
+        elif waiting := places.get(_key(plan, spec)):
             former = waiting.popleft()
             found[former] = spec.id
             if former in played:
