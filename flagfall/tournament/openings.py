@@ -30,6 +30,7 @@ from flagfall.recording.journal.format import MAX_LINE_BYTES, encode
 from flagfall.tasks.building import build_scheduler, rebuild
 from flagfall.tasks.code_files import CARRIED
 from flagfall.tasks.task import REVISIONS
+from flagfall.texts import counted
 from flagfall.tournament.folder import is_plain
 from flagfall.tournament.model import Opening, PlannedTask
 
@@ -159,7 +160,7 @@ def _check(task: PlannedTask, path: Path, turn: int) -> None:
     if point.turn != turn:
         raise UsageError(f"{path}: no seat was asked in turn {turn - 1}; write @{point.turn}")
     if (seats := len(point.header.agents)) != task.seats:
-        raise UsageError(f"{path}: its match has {seats} seats, and {task.name} has {task.seats}")
+        raise UsageError(f"{path}: its match has {counted(seats, 'seat')}, and {task.name} has {task.seats}")
     if task.steps is not None and turn >= task.steps:
         raise UsageError(f"{path}: no turn is left from turn {turn} on, with steps = {task.steps}")
     scheduler, match, _ = point.execute(task.control, 0)

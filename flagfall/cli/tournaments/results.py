@@ -157,7 +157,8 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None, part: s
     uses = Counter((spec.task, spec.opening) for spec in known)
     for task in (task for task in plan.tasks if task.openings):
         of_task = [uses[task.name, opening.name] for opening in task.openings]
-        times = f"{number(min(of_task))} to {counted(max(of_task), 'match', 'matches')}"
+        least = "" if len({*of_task}) == 1 else f"{number(min(of_task))} to "
+        times = f"{least}{counted(max(of_task), 'match', 'matches')}"
         print(f"openings of {sanitize_terminal(task.name)}: {number(len(of_task))}, each for {times}")
     used = jobs or plan.jobs or jobs_on(plan)
     left = [spec for spec in known if spec.id not in records]
