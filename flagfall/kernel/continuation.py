@@ -30,7 +30,6 @@ class SeatState:
         budget: what is left of the time control under which the match goes on.
         disqualified: the record of its disqualification; it stays out.
         notice: of its last turn, if that was late or illegal.
-        last_answered: the number of the last turn that it answered in time; `None` if there is none.
         transcript: its last turns, for an agent that did not play them.
         rehearse: begins what the agent is shown before the match goes on, outside of its time.
     """
@@ -39,7 +38,6 @@ class SeatState:
     budget: Budget
     disqualified: SeatDisqualified | None
     notice: LateNotice | None
-    last_answered: int | None
     transcript: Sequence[PlayedTurn]
     rehearse: Callable[[], Rehearsed]
 

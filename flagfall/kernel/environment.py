@@ -253,7 +253,7 @@ class Environment:
         notices = {seat.number: state.notice for seat, state in pairs if state.notice is not None}
         self._referee.resume(self._origin_ns, recorded.turn, recorded.phases, notices)
         for seat, state in pairs:
-            seat.resume(state.budget, state.last_answered)
+            seat.resume(state.budget)
         self._task_stats = {stats.task: stats for stats in recorded.tasks}
         self._task_id = recorded.task.id
         self._referee.set_task(recorded.task)

@@ -17,6 +17,7 @@ from copy import deepcopy
 from functools import partial
 from hashlib import sha256
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,6 +66,25 @@ def recorded_events(path: Path) -> Iterator[Event]:
         yield from read_journal(path)
 
 
+@attrs.frozen
+class _LastTurn:
+    """The last turn that is kept: its number, the number of events up to its end, and its time.
+
+    Attributes:
+        is_timed: a record of it was made when it ended; those of seats that are out are made when it begins.
+    """
+
+    turn: int = -1
+    count: int = 0
+    at_ns: int = 0
+    is_timed: bool = False
+
+    def followed_by(self, event: TurnPlayed, count: int) -> _LastTurn:
+        is_timed = event.verdict not in {"absent", "disqualified"}
+        is_timed |= self.is_timed and event.turn == self.turn
+        return _LastTurn(event.turn, count, max(self.at_ns, event.at_ns), is_timed)
+
+
 @attrs.frozen(eq=False)
 class BranchPoint:
     """A turn of a recorded match; `find` makes it.
@@ -111,28 +131,33 @@ class BranchPoint:
             raise UsageError(f"turn {turn}: at least one turn is kept; `flagfall run` plays all of them anew")
         header: MatchStarted | None = None
         ended: MatchEnded | None = None
-        # The last turn: its number, the number of events up to it, its time; and the turn before.
-        last, before = (-1, 0, 0), (-1, 0, 0)
-        count = 0
+        last = before = _LastTurn()
+        count, is_solo = 0, False
         for count, event in enumerate(recorded_events(path), 1):
             if isinstance(event, MatchStarted):
-                header = event
+                header, is_solo = event, len(event.agents) == 1
             elif isinstance(event, MatchEnded):
                 ended = event
             elif isinstance(event, TurnPlayed):
                 if turn is not None and event.turn >= turn:
                     break
-                if event.turn > last[0]:
-                    before = last
-                last = event.turn, count, max(last[2], event.at_ns)
+                before = before if event.turn == last.turn else last
+                last = last.followed_by(event, count)
+            elif isinstance(event, ReplyDropped | StallSeen) and is_solo and last.count == count - 1:
+                # Recorded as it happened: at once, and with several seats when time has moved on.
+                last = attrs.evolve(last, count=count) if event.at_ns <= last.at_ns else last
         else:
             # With several seats, only what follows shows that all records of a turn are there.
-            if header is not None and len(header.agents) > 1 and last[1] == count:
-                last = before
-            _check_open(path, last[0] + 1, turn, ended)
-        if header is None or last[0] < 0:
+            last = before if last.count == count and not is_solo else last
+            _check_open(path, last.turn + 1, turn, ended)
+        if header is None or last.turn < 0:
             raise UsageError(f"{path}: no turn of this match is recorded, so there is nothing to go on from")
-        return cls(path, header, last[0] + 1, last[1], last[2], rebuild)
+        if header.tick_ns is not None and not last.is_timed:
+            raise UsageError(
+                f"{path}: nobody who was asked in turn {last.turn} was there at its tick, so when it ended is"
+                " not recorded; name another turn"
+            )
+        return cls(path, header, last.turn + 1, last.count, last.at_ns, rebuild)
 
     @property
     def parents(self) -> tuple[Parent, ...]:
@@ -175,22 +200,29 @@ class BranchPoint:
         """Yield the recorded events from the turn on."""
         return islice(recorded_events(self.journal), self.kept, None)
 
-    def incidents(self, outside: frozenset[int]) -> list[Event]:
+    def incidents(self) -> list[Event]:
         """Return what happened before the turn, and was recorded after time had moved on (`EventDispatcher`).
 
-        Args:
-            outside: seats that are disqualified in the turns before.
+        A seat that is disqualified at that very time is out before the turn, unless it plays a part in it.
         """
         if len(self.header.agents) == 1:
             return []
         found: list[Event] = []
+        first: dict[int, TurnPlayed] = {}
+        until = inf
         for event in self.later_events():
-            if event.at_ns > self.at_ns and isinstance(event, TurnPlayed):
-                break
-            is_later = isinstance(event, SeatDisqualified) and event.seat not in outside
-            if isinstance(event, _INCIDENTS) and event.at_ns <= self.at_ns and not is_later:
+            if isinstance(event, TurnPlayed):
+                if event.turn > until:
+                    break
+                if event.at_ns > self.at_ns:
+                    until = min(until, event.turn)
+                first.setdefault(event.seat, event)
+            elif isinstance(event, _INCIDENTS) and event.at_ns <= self.at_ns:
                 found.append(event)
-        return found
+        stays = {seat for seat, turn in first.items() if turn.verdict != "absent"}
+        return [
+            event for event in found if not isinstance(event, SeatDisqualified) or event.seat not in stays
+        ]
 
     def rehearse(self, seat: int) -> Rehearsed:
         """Yield all that a seat was shown before the turn, and compare the answers with the record.
@@ -292,7 +324,6 @@ class _Execution:
         self._limits = LimitsOfTurns(replace(header, time_control=str(control), parents=()))
         self._turns: dict[int, TurnPlayed] = {}
         self._notices: dict[int, LateNotice | None] = {}
-        self._answered: dict[int, int] = {}
         self._transcripts: dict[int, deque[PlayedTurn]] = {}
         self._init: PhaseRequest | None = None
         self._rerun.on_phase = self._take_phase
@@ -316,7 +347,7 @@ class _Execution:
         assert rerun.task is not None
         seats = self._result.seats
         outside = frozenset(number for number, (stats, out) in enumerate(seats) if out or stats.has_missed)
-        incidents = point.incidents(outside)
+        incidents = point.incidents()
         outs = {event.seat: event for event in incidents if isinstance(event, SeatDisqualified)}
         outs |= {number: out for number, (_, out) in enumerate(seats) if out is not None}
         for number in outside - outs.keys():  # the end of the journal is missing
@@ -345,8 +376,6 @@ class _Execution:
         seat, limits = event.seat, self._recorded_limits.take_turn(event)
         self._limits.take_turn(event)
         self._notices[seat] = _notice(event, limits.soft_ns)
-        if event.verdict in {ON_TIME, "illegal"}:
-            self._answered[seat] = event.turn
         if event.turn >= self._point.turn - MAX_TRANSCRIPT_TURNS and seat not in self._point.rehearsed:
             turn = event.turn, deepcopy(self._rerun.observation), event.reward, event.action, event.verdict
             self._transcripts.setdefault(seat, deque()).append(PlayedTurn(*turn))
@@ -361,7 +390,6 @@ class _Execution:
             self._limits.budget_of(number),
             out,
             self._notices.get(number),
-            self._answered.get(number),
             _bounded(self._transcripts.get(number, ())),
             rehearse,
         )
