@@ -135,10 +135,8 @@ class _Record:
                 self.before = event if event.turn < self.first else None
 
     def _ready_ns(self, event: TurnPlayed) -> int:
-        """Return when a turn began, as far as its record tells; -1 if it does not."""
-        if event.verdict == "disqualified":
-            return -1
-        if event.verdict == "absent" or self.tick_ns is None:
+        """Return when a turn had begun, as far as its record tells."""
+        if event.verdict in {"absent", "disqualified"} or self.tick_ns is None:
             return _began_ns(event)
         return event.at_ns - self.tick_ns
 
@@ -153,6 +151,11 @@ class _Record:
                     " which cannot be played again: name another turn"
                 )
             self.answers[answered] = event
+            turn, began_ns = self._task
+            if self.tick_ns is not None and answered == turn:  # it was made after the tick before
+                ready_ns = event.at_ns - self.tick_ns - event.spent_ns
+                if ready_ns > began_ns:
+                    self.inits[turn] = max(self.inits.get(turn, ready_ns), ready_ns)
 
 
 class _Playing:
@@ -253,7 +256,7 @@ class _Playing:
         incident = incidents[0]
         due_ns = self._origin_ns + incident.at_ns
         if isinstance(incident, SeatDisqualified):
-            waits = not self._is_out and incident.reason != "late"
+            waits = not self._is_out and (incident.reason != "late" or not seat.is_asked)
         elif incident.why == "unasked":
             waits = False
         else:

@@ -98,3 +98,30 @@ def test_no_tick_is_made_up_for():
     assert [t.at_ns - S for t in played.turns[:2]] == [300 * MS, 600 * MS]
     assert len(played.turns) == 4
     assert played.turns[3].at_ns - played.turns[2].at_ns == 300 * MS
+
+
+class Skipping:
+    """An actor that takes its first turn, and asks for another without an answer."""
+
+    async def run(self, seat: Any) -> None:
+        await seat.turn()
+        async for _turn in seat:
+            seat.reply(5)
+
+
+def test_who_waits_for_the_next_turn_is_busy_with_nothing():
+    played = play(
+        InTurnTask([0, 1, 1, 1, 1, 0], 2),
+        Skipping(),
+        Sleeper(0.001),
+        tick_ns=10 * MS,
+        control="act_hard=35ms",
+    )
+    assert played.disqualified == []
+    assert played.verdicts(0) == ["late", "on time"]
+
+
+def test_an_illegal_answer_to_an_older_turn_is_recorded_as_such():
+    played = play(CountTask(4), Sleeper(0.025, 1.0, say="wrong"), tick_ns=10 * MS)
+    assert played.verdicts() == ["late", "late", "illegal", "late"]
+    assert played.turns[2].answers == 0
