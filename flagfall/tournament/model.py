@@ -15,7 +15,7 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
-from flagfall.tournament.records import MatchSpec, Records
+from flagfall.tournament.records import MatchSpec, Opening, Records
 
 MAX_REPEATS: Final = 100_000
 """Most repeats, rounds and replays: standings walk through them all, which takes some seconds for this
@@ -119,26 +119,6 @@ class PlannedAgent:
 
 
 @attrs.frozen(kw_only=True)
-class Opening:
-    """A turn of a recorded match from which matches of a task go on.
-
-    Attributes:
-        name: the file and the turn as in a plan: `matches/first.jsonl@40`.
-        turn: the first turn that is played anew.
-        sha256: of the journal, not compressed; the results folder carries it under this name.
-    """
-
-    name: str
-    turn: int
-    sha256: str
-
-    @property
-    def file(self) -> str:
-        """Path of the journal; a relative one starts in the folder of the plan."""
-        return self.name.rpartition("@")[0]
-
-
-@attrs.frozen(kw_only=True)
 class PlannedTask:
     """A task of a plan: what is played in one match, and how.
 
@@ -170,15 +150,6 @@ class PlannedTask:
     seed: int | None = attrs.field(default=None, metadata=OMIT_DEFAULT)
     seatings: Seatings = attrs.field(default="cyclic", metadata=OMIT_DEFAULT, validator=_check_seatings)
     openings: tuple[Opening, ...] = attrs.field(default=(), metadata=OMIT_DEFAULT)
-
-    def opening(self, name: str) -> Opening | None:
-        """Return the opening with a name; `None` for the empty name."""
-        return next(one for one in self.openings if one.name == name) if name else None
-
-    def first_turn(self, opening: str) -> int:
-        """Return the first turn that agents play, by the name of the opening."""
-        found = self.opening(opening)
-        return 0 if found is None else found.turn
 
 
 EloModel: TypeAlias = Literal["logistic", "normalized"]

@@ -32,7 +32,8 @@ from flagfall.tasks.code_files import CARRIED
 from flagfall.tasks.task import REVISIONS
 from flagfall.texts import counted
 from flagfall.tournament.folder import is_plain
-from flagfall.tournament.model import Opening, PlannedTask
+from flagfall.tournament.model import PlannedTask
+from flagfall.tournament.records import Opening
 
 MAX_OPENING_BYTES: Final = 16 * 1024 * 1024
 """Longest journal of an opening, not compressed: each match reads it, and each machine has a copy."""
@@ -64,17 +65,17 @@ def find_openings(
         return ()
     openings = []
     for file, turn in sorted(found):
-        name = f"{file}@{turn}"
+        name, path = f"{file}@{turn}", folder / file
         if len(name) > MAX_NAME or not name.isprintable():
             problems.add(place, f"{name!r:.80}: a path has at most {MAX_NAME} printable characters")
             continue
         try:
-            digest = sha256(read_opening(folder / file)).hexdigest()
-            _check(task, folder / file, turn)
+            opening = Opening(name, sha256(read_opening(path)).hexdigest())
+            _check(task, path, turn)
         except UsageError as error:
-            problems.add(place, str(error))
+            problems.add(place, f"{name}: {str(error).removeprefix(f'{path}: ')}")
         else:
-            openings.append(Opening(name=name, turn=turn, sha256=digest))
+            openings.append(opening)
     return tuple(openings)
 
 
@@ -91,8 +92,10 @@ def _matching(pattern: str, folder: Path, place: KeyPath, problems: Problems) ->
         files = glob(wanted, root_dir=folder, recursive=True)  # noqa: PTH207 - an absolute one, too
     if not files:
         problems.add(place, f"{pattern!r:.80}: there is no such file in {folder.resolve()}")
-    for file in files:
-        yield os.path.normpath(file), int(parts[2])
+    home = folder.resolve()
+    for file in map(Path, files):
+        inside = file.is_relative_to(home)  # a plan and its files may be in another folder the next time
+        yield os.path.normpath(file.relative_to(home) if inside else file), int(parts[2])
 
 
 def read_opening(path: Path) -> bytes:
@@ -111,7 +114,7 @@ def read_opening(path: Path) -> bytes:
                     raise UsageError(f"{path}: an opening has at most {MAX_OPENING_BYTES} bytes of journal")
                 parts.append(line)
     except (OSError, EOFError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     return b"".join(parts)
 
 

@@ -363,7 +363,7 @@ class _Verifier:
             self._add("missing", place, f"is missing: the journal of match {record.id}")
             return
         try:
-            opening = plan.task(spec.task).opening(spec.opening)
+            opening = spec.opening
             recount = Recount(path, 0 if opening is None else opening.turn)
             if difference := _difference(plan, spec, record, recount):
                 self._add("different", place, difference)
@@ -450,10 +450,9 @@ def _difference_of_header(
     planned = task.tasks if isinstance(task.tasks, tuple) else ()
     if planned and header.config is None and _names(header.tasks) != _names(planned):
         return f"its tasks are not those of match {record.id} in the schedule"
-    opening = task.opening(spec.opening)
-    begins = [] if opening is None else [(opening.turn, opening.sha256)]
+    begins = [] if spec.opening is None else [(spec.opening.turn, spec.opening.sha256)]
     if [(parent.turn, parent.sha256) for parent in header.parents[-1:]] != begins:
-        where = "the beginning of its task" if opening is None else f"opening {opening.name}"
+        where = "the beginning of its task" if spec.opening is None else f"opening {spec.opening}"
         return f"it does not begin at {where}, as match {record.id} does in the schedule"
     return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 from collections import Counter, defaultdict
@@ -28,7 +29,9 @@ from flagfall.tasks.building import rebuild
 from flagfall.tournament.code_folder import carry_code
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.lock_file import write_lock_file
+from flagfall.tournament.merging import merge_tournaments
 from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.openings import MAX_OPENING_BYTES
 from flagfall.tournament.plan.fingerprint import plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import load_plan, parse_plan
 from flagfall.tournament.records import MatchRecord, MatchSpec
@@ -112,6 +115,11 @@ def all_specs(plan: TournamentPlan) -> list[MatchSpec]:
     return specs
 
 
+def name_of(spec: MatchSpec) -> str:
+    assert spec.opening is not None
+    return spec.opening.name
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_opening_is_played_equally_often_from_each_seat(home: Path, form: str) -> None:
     top = f"format = {FORMATS[form]}"
@@ -121,11 +129,11 @@ def test_each_opening_is_played_equally_often_from_each_seat(home: Path, form: s
     for spec in specs:
         meetings[spec.meeting].append(spec)
     for played in meetings.values():
-        assert len({spec.opening for spec in played}) == 1
+        assert len({name_of(spec) for spec in played}) == 1
         assert [spec.entrants for spec in played] == [played[0].entrants, played[0].entrants[::-1]]
     of_pairs: defaultdict[frozenset[str], Counter[str]] = defaultdict(Counter)
     for spec in specs:
-        of_pairs[frozenset(spec.entrants)][spec.opening] += 1
+        of_pairs[frozenset(spec.entrants)][name_of(spec)] += 1
     for uses in of_pairs.values():
         assert max(uses.values()) - min(uses[name] for name in OF_PLAN) <= 2
 
@@ -137,7 +145,7 @@ def test_openings_are_used_in_the_order_of_files_and_turns_and_around_again(home
     plan = plan_of(home, 4, '["c.jsonl@3", "./a.jsonl.zst@1", "c.jsonl@2", "a*@1"]')
     names = ["a.jsonl.zst@1", "c.jsonl@2", "c.jsonl@3"]
     assert [opening.name for opening in plan.tasks[0].openings] == names
-    used = [spec.opening for spec in all_specs(plan)]
+    used = [name_of(spec) for spec in all_specs(plan)]
     assert used == [name for name in [*names, names[0]] for _ in range(2)]
 
 
@@ -145,7 +153,7 @@ def test_openings_are_used_in_the_order_of_files_and_turns_and_around_again(home
 def test_later_rounds_go_on_with_the_next_openings(home: Path, form: str) -> None:
     more = "".join(f'[[agents]]\nname = "{name}"\nspec = "random"\n' for name in ("three", "four"))
     specs = all_specs(plan_of(home, 1, top=f'format = "{form}"', more=more))
-    rounds = {spec.round: spec.opening for spec in reversed(specs)}
+    rounds = {spec.round: name_of(spec) for spec in reversed(specs)}
     assert [rounds[0], rounds[1]] == list(OF_PLAN[:2])
 
 
@@ -154,7 +162,7 @@ def test_a_match_goes_on_from_its_opening(home: Path) -> None:
     out = home / "out"
     records = play(plan, out)
     for spec in schedule(plan).walk(records):
-        opening = plan.task(spec.task).opening(spec.opening)
+        opening = spec.opening
         assert opening is not None
         before = list(recorded_events(home / opening.file))
         after = list(recorded_events(out / str(records[spec.id].journal)))
@@ -227,29 +235,33 @@ def test_what_is_no_opening_of_the_task_is_named_with_the_reason(home: Path) -> 
     cut = (home / "c.jsonl").read_text().replace('"action":', '"action":1', 1)
     (home / "changed.jsonl").write_text(cut)
     (home / "text.txt").write_text("act")
-    patterns = [
-        "c.jsonl",
-        "c.jsonl@0",
-        "none*@2",
-        "text.txt@2",
-        "changed.jsonl@2",
-        "solo.jsonl@2",
-        "c.jsonl@90",
-    ]
-    found = problems_of(home, json.dumps([*patterns, "c.jsonl@4", "out.jsonl@2", "b.jsonl@2"]))
-    wanted = [
-        "'c.jsonl': write files and the first turn to be played",
-        "'c.jsonl@0': write files and the first turn to be played",
-        "'none*@2': there is no such file",
-        "c.jsonl: the match is over after turn 3",
-        "c.jsonl: there is no turn 90: 4 turns are recorded",
-        "changed.jsonl: line",
-        "out.jsonl: seat 1 is disqualified before turn 2",
-        "solo.jsonl: its match has 1 seat, and duel:heaps has 2",
-        "text.txt: line 1: this is not a journal",
-    ]
-    shown = [line.removeprefix(f"{home}/") for line in found if line]
-    assert [line[: len(text)] for line, text in zip(shown, wanted, strict=True)] == wanted
+    (home / "long.jsonl").write_bytes((b"x" * 99_999 + b"\n") * (MAX_OPENING_BYTES // 100_000 + 1))
+    header, *lines = (home / "c.jsonl").read_bytes().splitlines(keepends=True)[:-1]
+    sealed(home / "seats.jsonl", header, lines[0].replace(b'"seat":0', b'"seat":7'), *lines[1:])
+    os.mkfifo(home / "pipe.jsonl")
+    wanted = {
+        "c.jsonl": "'c.jsonl': write files and the first turn to be played",
+        "c.jsonl@0": "'c.jsonl@0': write files and the first turn to be played",
+        "none*@2": "'none*@2': there is no such file",
+        "c.jsonl@4": "c.jsonl@4: the match is over after turn 3",
+        "c.jsonl@90": "c.jsonl@90: there is no turn 90: 4 turns are recorded",
+        "changed.jsonl@2": "changed.jsonl@2: line 1: the seal",
+        "long.jsonl@2": f"long.jsonl@2: an opening has at most {MAX_OPENING_BYTES} bytes",
+        "out.jsonl@2": "out.jsonl@2: seat 1 is disqualified before turn 2",
+        "pipe.jsonl@2": "pipe.jsonl@2: cannot be read: it is not a regular file",
+        "seats.jsonl@2": "seats.jsonl@2: ",
+        "solo.jsonl@2": "solo.jsonl@2: its match has 1 seat, and duel:heaps has 2",
+        "text.txt@2": "text.txt@2: line 1: this is not a journal",
+    }
+    found = problems_of(home, json.dumps([*wanted, "b.jsonl@2"]))
+    counts = {text: sum(line.startswith(text) for line in found) for text in wanted.values()}
+    assert counts == dict.fromkeys(wanted.values(), 1)
+    assert len(list(filter(None, found))) == len(wanted)
+
+
+def test_files_in_the_folder_of_the_plan_are_named_from_there(home: Path) -> None:
+    plan = plan_of(home, openings=f'"{home.resolve()}/b.jsonl@2"')
+    assert [str(opening) for opening in plan.tasks[0].openings] == ["b.jsonl@2"]
 
 
 def test_a_match_of_another_task_or_without_a_turn_left_is_refused(home: Path) -> None:
@@ -293,7 +305,7 @@ def test_a_changed_file_is_refused_by_name(home: Path) -> None:
     with pytest.raises(UsageError) as caught:
         made_up.play(plan_of(home), out)
     told = str(caught.value)
-    assert "tasks.duel:heaps.openings.b.jsonl@2.sha256: was" in told
+    assert "tasks.duel:heaps.openings.b.jsonl@2: was" in told
     assert "recorded matches found in the new schedule: 6" in told
     assert "2 matches not in the new schedule: r1-m0-g0, r1-m0-g1" in told
     before = stored(out)
@@ -343,9 +355,17 @@ def test_a_stored_plan_has_the_openings(home: Path) -> None:
     read = plan_of_facts("openings", plan.seed, json.loads(json.dumps(facts)))
     assert read.tasks[0].openings == plan.tasks[0].openings
     assert all_specs(read) == all_specs(plan)
-    for damage in ('"x"', "0", "null"):
+    place = "tasks.duel:heaps.openings"
+    for key, damage in {
+        f"{place}.b.jsonl@2": "../../etc/passwd",
+        place: '["b.jsonl"]',
+        f"{place} ": "",
+    }.items():
+        damaged = facts | {key: damage}
+        if key.endswith(" "):
+            del damaged[f"{place}.b.jsonl@2"]
         with pytest.raises(UsageError, match="stored plan cannot be read"):
-            plan_of_facts("openings", 0, facts | {"tasks.duel:heaps.openings.b.jsonl@2.sha256": damage})
+            plan_of_facts("openings", 0, damaged)
 
 
 def test_verification_names_a_match_that_begins_elsewhere(home: Path) -> None:
@@ -393,3 +413,15 @@ def test_openings_reach_the_workers_of_ray(home: Path) -> None:
     plan.write_text(PLAN.format(repeats=6, openings='openings = "[abc].jsonl*@2"', top="", more=""))
     run_script(ALONE, plan, home / "out")
     same_as_local(plan, home / "out", home / "local")
+
+
+def test_parts_are_merged_with_the_openings(home: Path) -> None:
+    plan = plan_of(home)
+    parts = [home / "part1", home / "part2"]
+    for number, folder in enumerate(parts, 1):
+        made_up.play(plan, folder, part=f"{number}/2")
+    merge_tournaments(parts, home / "merged")
+    made_up.play(plan, home / "whole")
+    assert stored(home / "merged") == stored(home / "whole")
+    carried = [path.name for path in (home / "merged/code").iterdir()]
+    assert sorted(carried) == sorted(opening.sha256 for opening in plan.tasks[0].openings)

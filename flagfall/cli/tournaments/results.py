@@ -143,7 +143,7 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None, part: s
     openings = ("opening",) if any(task.openings for task in plan.tasks) else ()
     rows = table("match", "task", "agents", *openings, "seed", "", title=plan.name)
     for spec in known[:MAX_ROWS]:
-        texts = [spec.task, ", ".join(spec.entrants), *([spec.opening] if openings else [])]
+        texts = [spec.task, ", ".join(spec.entrants), *([str(spec.opening or "")] if openings else [])]
         played = "played" if spec.id in records else ""
         rows.add_row(spec.id, *map(sanitize_terminal, texts), str(spec.seed), played)
     print_table(rows)
@@ -156,7 +156,7 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None, part: s
     print(summary)
     uses = Counter((spec.task, spec.opening) for spec in known)
     for task in (task for task in plan.tasks if task.openings):
-        of_task = [uses[task.name, opening.name] for opening in task.openings]
+        of_task = [uses[task.name, opening] for opening in task.openings]
         least = "" if len({*of_task}) == 1 else f"{number(min(of_task))} to "
         times = f"{least}{counted(max(of_task), 'match', 'matches')}"
         print(f"openings of {sanitize_terminal(task.name)}: {number(len(of_task))}, each for {times}")

@@ -32,7 +32,7 @@ def meeting_matches(
         number: of the meeting, among those of the same agents on the task: each has the next opening.
     """
     game, size = 0, len(agents)
-    opening = task.openings[number % len(task.openings)].name if task.openings else ""
+    opening = task.openings[number % len(task.openings)] if task.openings else None
     for order in task_orders(task):
         for turn in range(size):
             entrants = tuple([agents[(place + turn) % size] for place in order])

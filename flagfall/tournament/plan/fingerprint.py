@@ -33,7 +33,6 @@ from flagfall.tournament.model import (
     MAX_REPEATS,
     EloModel,
     Format,
-    Opening,
     Output,
     PlannedAgent,
     PlannedTask,
@@ -42,6 +41,7 @@ from flagfall.tournament.model import (
     Stop,
     TournamentPlan,
 )
+from flagfall.tournament.records import Opening
 
 _FREE: Final = frozenset({"text", "folder", "jobs", "output", "name"})
 """Settings that affect neither the schedule nor the result of a match."""
@@ -80,11 +80,7 @@ class _Task(Struct, kw_only=True):
     last: _Count = None
     seed: int | None = None
     seatings: Seatings = "cyclic"
-
-
-class _Opening(Struct, kw_only=True):
-    turn: Annotated[int, Meta(ge=1)]
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    openings: tuple[str, ...] = ()
 
 
 class _Stop(Struct, kw_only=True):
@@ -126,6 +122,10 @@ def _field_facts(place: str, field: attrs.Attribute[Any], owner: Any) -> Iterato
 def _facts(place: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, TimeControl | Isolation | Path):
         yield place, str(value)
+    elif isinstance(value, tuple) and value and isinstance(value[0], Opening):
+        yield place, json.dumps([opening.name for opening in value])
+        for opening in value:
+            yield f"{place}.{opening.name}", opening.sha256
     elif attrs.has(type(value)) and not isinstance(value, TaskSetup):
         yield place, getattr(value, "name", type(value).__name__)
         for field in attrs.fields(type(value)):
@@ -224,11 +224,8 @@ def _task(facts: Mapping[str, str], name: str, names: Sequence[str]) -> PlannedT
     ids = read.tasks if isinstance(read.tasks, list) else ()
     read.tasks = tuple(one for one in ids if isinstance(one, str))
     control = TimeControl.parse(facts[f"{place}control"])
-    known = _names(facts, f"{place}openings.") if f"{place}openings" in facts else []
-    openings = tuple(
-        Opening(name=one, **asdict(_read(facts, f"{place}openings.{one}.", _Opening))) for one in known
-    )
-    return PlannedTask(name=name, control=control, openings=openings, **asdict(read))
+    openings = tuple(Opening(one, facts[f"{place}openings.{one}"]) for one in read.openings)
+    return PlannedTask(name=name, control=control, **asdict(read) | {"openings": openings})
 
 
 def _format(

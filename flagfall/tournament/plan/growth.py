@@ -97,7 +97,7 @@ def grow(
             if changed:
                 without_place[f"with other settings of {changed[0]}"].append(spec.id)
             else:
-                places[_key(before, spec)].append(spec.id)
+                places[_key(spec)].append(spec.id)
     found, reason = _placed(plan, played, places)
     for waiting in places.values():
         without_place[reason].extend(waiting)
@@ -116,9 +116,9 @@ NOT_KNOWN: Final = (
 )
 
 
-def _key(plan: TournamentPlan, spec: MatchSpec) -> _Key:
-    opening = plan.task(spec.task).opening(spec.opening) if spec.opening else None
-    return spec.task, spec.entrants, spec.seed, None if opening is None else (opening.sha256, opening.turn)
+def _key(spec: MatchSpec) -> _Key:
+    begins = None if spec.opening is None else (spec.opening.sha256, spec.opening.turn)
+    return spec.task, spec.entrants, spec.seed, begins
 
 
 def _placed(
@@ -136,7 +136,7 @@ def _placed(
             if len(records) == seen:
                 return found, NOT_KNOWN
             seen = len(records)  # the results that were found since the last time may determine more
-        elif waiting := places.get(_key(plan, spec)):
+        elif waiting := places.get(_key(spec)):
             former = waiting.popleft()
             found[former] = spec.id
             if former in played:

@@ -84,7 +84,7 @@ async def play_here(
         UsageError: the match cannot be played as planned.
     """
     spec, entry = attempt.spec, plan.task(attempt.spec.task)
-    observer = MatchObserver(len(spec.entrants), entry.control, entry.first_turn(spec.opening))
+    observer = MatchObserver(len(spec.entrants), entry.control, spec.opening.turn if spec.opening else 0)
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
     try:
         request = _request(plan, spec, folder, journal=file, sinks=(observer, *sinks))
@@ -129,7 +129,6 @@ def _is_unused(tasks: int) -> bool:
 
 def _request(plan: TournamentPlan, spec: MatchSpec, folder: Path, **options: Any) -> MatchRequest:
     entry = plan.task(spec.task)
-    opening = entry.opening(spec.opening)
     players = [
         Player(
             _agent_text(agent, spec.id),
@@ -150,7 +149,7 @@ def _request(plan: TournamentPlan, spec: MatchSpec, folder: Path, **options: Any
         seed=spec.seed,
         steps=entry.steps,
         tick_ns=entry.tick_ns,
-        goes_on_from=None if opening is None else carried_opening(folder, entry, opening),
+        goes_on_from=None if spec.opening is None else carried_opening(folder, entry, spec.opening),
         **options,
     )
 

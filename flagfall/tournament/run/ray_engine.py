@@ -170,9 +170,8 @@ def play_on_ray(
         folder = Path(name)
         for inside in (CARRIED, JOURNALS, RUNNING):
             (folder / inside).mkdir()
-        for spec in (attempt.spec for attempt in attempts):
-            if (opening := plan.task(spec.task).opening(spec.opening)) is not None:
-                (folder / CARRIED / opening.sha256).write_bytes(openings[opening.sha256])
+        for digest in {attempt.spec.opening.sha256 for attempt in attempts if attempt.spec.opening}:
+            (folder / CARRIED / digest).write_bytes(openings[digest])
 
         def keep(answer: Answer, seconds: float) -> None:
             journal = b""
