@@ -146,6 +146,7 @@ MAX_NAME: Final = 80
 
 _SOURCES: Final = ("task", "each", "config", "track")
 _BYTE_OPTIONS: Final = ("words", "bit_mode", "scramble", "max_reward_per_task", "fixes")
+_NOT_OF_TRACKS: Final = (*_BYTE_OPTIONS, "scheduler", "episodes", "steps", "openings")
 _TRACK_OPTIONS: Final = ("rules", "training", "games", "rounds")
 _PLAIN: Final = TaskTable()
 
@@ -347,11 +348,7 @@ def _task(
 
 def _refuse(table: TaskTable, source: str) -> None:
     """Refuse options that do not apply to what is played."""
-    others = (
-        (*_BYTE_OPTIONS, "scheduler", "episodes", "steps", "openings")
-        if source == "track"
-        else _TRACK_OPTIONS
-    )
+    others = _NOT_OF_TRACKS if source == "track" else _TRACK_OPTIONS
     for name in others:
         if getattr(table, name) != getattr(_PLAIN, name):
             raise UsageError(f"{name} does not apply to {source}: leave it out")
