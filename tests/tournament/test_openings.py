@@ -22,7 +22,7 @@ import trio
 import flagfall
 from flagfall.cli.tournaments.results import print_schedule
 from flagfall.errors import UsageError
-from flagfall.events import TaskEnded
+from flagfall.events import TaskEnded, TurnPlayed
 from flagfall.recording.branching import recorded_events
 from flagfall.recording.verify import verify
 from flagfall.tasks.building import rebuild
@@ -157,8 +157,20 @@ def test_later_rounds_go_on_with_the_next_openings(home: Path, form: str) -> Non
     assert [rounds[0], rounds[1]] == list(OF_PLAN[:2])
 
 
+READER = """
+class Reader:
+    def start(self, briefing):
+        self.turns = [turn.turn for turn in briefing.transcript]
+
+    def act(self, observation):
+        return len(self.turns) if self.turns == list(range(len(self.turns))) else 0
+"""
+
+
 def test_a_match_goes_on_from_its_opening(home: Path) -> None:
-    plan = plan_of(home, 2, more=SOLO.replace("[[tasks]]", "[[agents]]\nname='x'\nspec='random'\n[[tasks]]"))
+    (home / "reader.py").write_text(READER)
+    reader = '[[agents]]\nname = "reader"\nspec = "reader.py:Reader"\n'
+    plan = plan_of(home, 2, more=reader + SOLO)
     out = home / "out"
     records = play(plan, out)
     for spec in schedule(plan).walk(records):
@@ -170,6 +182,8 @@ def test_a_match_goes_on_from_its_opening(home: Path) -> None:
         assert after[0].parents[-1].turn == opening.turn  # type: ignore[attr-defined]
         assert after[0].parents[-1].sha256 == opening.sha256  # type: ignore[attr-defined]
         assert [repr(event) for event in after[1:kept]] == [repr(event) for event in before[1:kept]]
+        if spec.entrants == ("reader",):
+            assert {event.action for event in after[kept:] if isinstance(event, TurnPlayed)} == {opening.turn}
         assert records[spec.id].turns > opening.turn
         assert sum(seat.turns for seat in records[spec.id].seats) == records[spec.id].turns - opening.turn
     found = verify_folder(out, partial(verify, rebuild=rebuild))
