@@ -118,6 +118,7 @@ def match_rows(source: ReportSource, records: list[MatchRecord], target: Path | 
         {
             "match": record.id[:MAX_ID_CHARS],
             "task": tasks[specs[record.id].task] if record.id in specs else None,
+            "opening": str(specs[record.id].opening or "") if record.id in specs else "",
             "seats": [
                 {
                     "agent": rank.get(seat.agent),
