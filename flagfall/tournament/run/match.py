@@ -92,7 +92,7 @@ async def play_here(
     observer = MatchObserver(len(spec.entrants), entry.control)
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
     try:
-        request = _request(plan, spec, journal=file, sinks=(observer, *sinks))
+        request = request_of(plan, spec, journal=file, sinks=(observer, *sinks))
         result = await (play or _player_of(entry))(request, stop)
         if result.reason == "stopped":
             return void_record(spec, attempt.number, "stopped")
@@ -132,7 +132,8 @@ def _is_unused(tasks: int) -> bool:
     )
 
 
-def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequest:
+def request_of(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequest:
+    """Return the request for a match of a plan; options are further fields of it."""
     entry = plan.task(spec.task)
     players = [
         Player(
