@@ -52,7 +52,8 @@ _COUNTERS: Final = tuple(
 
 _counted: Final = attrgetter(*_COUNTERS)
 
-_LATE: Final = frozenset({"late", "overrun", "disqualified"})
+_LATE: Final = frozenset({"late", "overrun"})
+"""Verdicts of late turns; who is disqualified for being late has an event of its own."""
 
 
 @attrs.frozen
