@@ -251,6 +251,10 @@ class TournamentPlan:
         """Return the task with a name."""
         return next(task for task in self.tasks if task.name == name)
 
+    def without_openings(self) -> TournamentPlan:
+        """Return the plan with all matches from the beginning of their tasks."""
+        return attrs.evolve(self, tasks=tuple(attrs.evolve(task, openings=()) for task in self.tasks))
+
     def match_seed(self, repeat: int, task: PlannedTask, *meeting: str | int) -> int:
         """Return the seed of a match.
 

@@ -93,7 +93,7 @@ async def play_here(
     observer = MatchObserver(len(spec.entrants), entry.control, spec.opening.turn if spec.opening else 0)
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
     try:
-        request = _request(plan, spec, folder, journal=file, sinks=(observer, *sinks))
+        request = request_of(plan, spec, folder, journal=file, sinks=(observer, *sinks))
         result = await (play or _player_of(entry))(request, stop)
         if result.reason == "stopped":
             return void_record(spec, attempt.number, "stopped")
@@ -133,7 +133,12 @@ def _is_unused(tasks: int) -> bool:
     )
 
 
-def _request(plan: TournamentPlan, spec: MatchSpec, folder: Path, **options: Any) -> MatchRequest:
+def request_of(plan: TournamentPlan, spec: MatchSpec, folder: Path, **options: Any) -> MatchRequest:
+    """Return the request for a match of a plan; options are further fields of it.
+
+    Args:
+        folder: that of the results, which carries the journals of openings.
+    """
     entry = plan.task(spec.task)
     players = [
         Player(

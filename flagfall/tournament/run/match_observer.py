@@ -56,7 +56,8 @@ _counted: Final = attrgetter(*_COUNTERS)
 _OF_TURNS: Final = tuple(name for name in _COUNTERS if name not in {"reward", "skipped", "start_ns"})
 """Those of them that a journal has turn by turn, so that the turns of an opening can be left out."""
 
-_LATE: Final = frozenset({"late", "overrun", "disqualified"})
+_LATE: Final = frozenset({"late", "overrun"})
+"""Verdicts of late turns; who is disqualified for being late has an event of its own."""
 
 
 @attrs.frozen
