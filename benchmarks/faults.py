@@ -14,10 +14,13 @@ from benchmarks.suites import Suite, by_name
 from flagfall.agents.hosts.registry import Player
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.playing import MatchRequest
+from flagfall.testing.cases import TIME_CONTROLS, Ground
+from flagfall.testing.exploration import Exploration
 from flagfall.testing.faults import random_schedule
 from flagfall.testing.simulation.match import hosts_of, simulate
 
 SCHEDULES: Final = 300
+EXPLORED: Final = 2_000
 TURNS: Final = (20, 50)
 """Least and most turns of a match."""
 
@@ -58,4 +61,20 @@ def schedules(scale: int) -> Iterator[Row]:
         yield Row(name, f"{count / min(spent):,.0f}", target="≥ 300" if seats == 1 else "")
 
 
-SUITE: Final = Suite("Matches under faults, simulated", by_name(schedules))
+def exploration(scale: int) -> Iterator[Row]:
+    """Measure cases of a search per second of CPU time, with all promises checked.
+
+    Args:
+        scale: divides the amount of work.
+    """
+    count = reduced(EXPLORED, scale, 3)
+    requests = [MatchRequest(tasks="micro1", agents=(Player("random", host),)) for host in HOSTS]
+    search = Exploration([Ground.of_match(request, TIME_CONTROLS) for request in requests])
+    began = cpu_seconds()
+    search.search(count)
+    spent = cpu_seconds() - began
+    assert search.finding is None, search.finding
+    yield Row("explored schedules/s, seats: 1", f"{count / spent:,.0f}", target="≥ 300")
+
+
+SUITE: Final = Suite("Matches under faults, simulated", by_name(schedules, exploration))

@@ -18,7 +18,10 @@ import numpy as np
 
 from benchmarks.measure import Row, reduced
 from benchmarks.suites import Suite, by_name
+from flagfall.recording.think_times import ThinkTimes
+from flagfall.timing import TimeControl
 from flagfall.tournament.columns import Array
+from flagfall.tournament.limits import curve_of
 from flagfall.tournament.stats.duels import ELO_SCALE, Duels
 from flagfall.tournament.stats.elo import rate_duels
 from flagfall.tournament.stats.intervals import (
@@ -308,4 +311,39 @@ def elo(scale: int) -> Iterator[Row]:
         yield _row(f"difference of two tournaments, Elo, {repeats} repeats", _of_changes(repeats), draws)
 
 
-SUITE: Final = Suite("statistics: coverage of 95 % intervals", by_name(scores, rewards, elo))
+def _thinking(random: np.random.Generator, matches: int, turns: int, spread: float) -> ThinkTimes:
+    """Return think times with a median of 20 ms, of which those of some matches are longer."""
+    factors = np.exp(spread * random.normal(size=(matches, 1)))
+    times = 20e6 * factors * random.lognormal(0, 0.8, (matches, turns))
+    return ThinkTimes.joined(enumerate(map(ThinkTimes.drawn, times.astype(np.int64))))
+
+
+def _of_limits(matches: int, turns: int, spread: float, lost: float) -> Draw:
+    """Return draws of the smallest limit of a turn at which a share of the turns is lost."""
+    many = _thinking(np.random.default_rng(0), 8_000, 400, spread)
+    true = _advised(many, lost).value
+
+    def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:
+        return [(true, _advised(_thinking(random, matches, turns, spread), lost))]
+
+    return draw
+
+
+def _advised(thinking: ThinkTimes, lost: float) -> Interval:
+    curve = curve_of("", TimeControl(), thinking, (), lost=lost)
+    assert curve is not None
+    found = curve.advice
+    low, high = (None if ns is None else ns / 1e6 for ns in (found.low_ns, found.high_ns))
+    return Interval(found.act_ns / 1e6, low, high, lack="too few" if low is None else "")
+
+
+def limits(scale: int) -> Iterator[Row]:
+    """Yield rows of the limits in ms that `flagfall what-if --advise` prints."""
+    draws = reduced(DRAWS // 20, scale)
+    for lost, matches, turns in ((0.01, 20, 100), (0.01, 40, 500), (0.001, 40, 500)):
+        for spread, kind in ((0.0, "independent turns"), (0.3, "matches that differ")):
+            name = f"limit that loses {lost:g}, {matches} matches of {turns} turns, {kind}"
+            yield _row(name, _of_limits(matches, turns, spread, lost), draws, AT_LEAST)
+
+
+SUITE: Final = Suite("statistics: coverage of 95 % intervals", by_name(scores, rewards, elo, limits))

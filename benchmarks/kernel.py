@@ -30,6 +30,7 @@ from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.events import Event, TurnPlayed
 from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.match import play_match
+from flagfall.recording.think_times import ThinkTimes, lost_turns
 from flagfall.tasks.catalog import make_task
 from flagfall.tasks.schedulers import parse_policy
 from flagfall.timing import MS, TimeControl, VirtualClock, sleep_until_ns, timekeeping
@@ -263,6 +264,14 @@ def _delayed_turns(turns: int, think: str | None) -> float:
     return trio.run(play_matches, 1, turns, OneTask, host, no_sinks, model, clock=VirtualClock())
 
 
+def _judged_turns(turns: int, control: str) -> float:
+    """Return how many turns a second are drawn from a model and judged, without a match."""
+    model = SeatLatency.parse("exponential(20ms)")
+    began = time.perf_counter()
+    found = lost_turns(ThinkTimes.modelled(model, turns, 0), TimeControl.parse(control))
+    return int(found.turns.sum()) / (time.perf_counter() - began)
+
+
 def delayed_turns(scale: int) -> Iterator[Row]:
     """Measure turns that a model of latency delays, against those of an agent that takes no time."""
     turns = reduced(200_000, scale)
@@ -270,6 +279,9 @@ def delayed_turns(scale: int) -> Iterator[Row]:
         ours, plain = (partial(_delayed_turns, turns, model) for model in (think, None))
         rate, base, ratio = beside(ours, plain, reduced(ROUNDS, scale))
         yield Row(f"delayed turns/s, {think}", f"{rate:,.0f}", f"none {base:,.0f}", f"{ratio:.2f}", target)
+    for limit, target in (("act=40ms", "≥ 300,000"), ("act=20ms bank=5s+1ms late=nil", "")):
+        judged = max(_judged_turns(turns, limit) for _ in range(reduced(ROUNDS, scale)))
+        yield Row(f"modelled turns/s, {limit}", f"{judged:,.0f}", target=target)
 
 
 SUITE = Suite(

@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "branch": "Play on from a turn of a recorded match, with other agents, clocks or seeds.",
     "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
+    "what-if": "Judge recorded matches under other time controls, and advise on limits.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",
     "report": "Write the report of a tournament as a page to look at, and its plots.",
     "export": "Write journals as a timeline for Perfetto, or as a table in Parquet.",
@@ -58,6 +59,7 @@ COMMANDS: Final = {
     "agent": "Run the agent's side of a match on another host: serve.",
     "check-agent": "Examine an agent: speed, stability, and whether it keeps to the rules.",
     "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
+    "explore": "Search for faults under which a match or a tournament breaks a promise.",
     "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
 """Every command with its line in the overview; its function and the file in `commands` have its name."""

@@ -23,6 +23,7 @@ from flagfall.kernel.channels.arrays import restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS, Budget, TimeControl
+from flagfall.timing.budget import Limits, request_limits
 
 # Comparison of recorded values with those of a replay. Pure.
 #
@@ -139,27 +140,28 @@ class LimitsOfTurns:
     Args:
         header: the beginning of the match. It may come from others: a time control that cannot be read
             means no limits, and `problem` describes it.
+        control: another time control, in place of that of the match.
 
     Attributes:
         problem: why the time control cannot be read; empty if it can.
         flat: the limits of all turns, if they never change; else `None`. No turn need be charged then.
     """
 
-    def __init__(self, header: MatchStarted) -> None:
+    def __init__(self, header: MatchStarted, control: TimeControl | None = None) -> None:
         self.problem: str = ""
         self.flat: TurnLimits | None = None
         self._seats = len(header.agents)
         self._tick_ns = header.tick_ns
         self._budgets: dict[int, Budget] = {}
         try:
-            self.control: TimeControl = TimeControl.parse(header.time_control)
+            self.control: TimeControl = control or TimeControl.parse(header.time_control)
         except UsageError as error:
             self.problem = str(error)
             self.control = TimeControl()
         budget = Budget(self.control)
         # The limits of the turns before a number, if a branch has changed its time control there.
         self._earlier: list[tuple[int, LimitsOfTurns]] = []
-        if any(parent.time_control != header.time_control for parent in header.parents):
+        if control is None and any(one.time_control != header.time_control for one in header.parents):
             for parent in header.parents[:MAX_PARENTS]:
                 then = replace(header, time_control=parent.time_control, parents=())
                 self._earlier.append((parent.turn, LimitsOfTurns(then)))
@@ -170,9 +172,13 @@ class LimitsOfTurns:
         """Charge the start of an agent, which a total counts; a seat that does not exist changes nothing."""
         for _, limits in self._earlier:
             limits.take_start(event)
-        budget = self._budget(event.seat)
+        self.charge_start(event.seat, event.spent_ns)
+
+    def charge_start(self, seat: int, spent_ns: int) -> None:
+        """Charge the start of the agent of a seat."""
+        budget = self._budget(seat)
         if budget is not None:
-            budget.charge("start", max(0, event.spent_ns))
+            budget.charge("start", max(0, spent_ns))
 
     def take_turn(self, event: TurnPlayed) -> TurnLimits:
         """Return the limits of a turn, and charge it; none for a seat that was disqualified before.
@@ -208,6 +214,19 @@ class LimitsOfTurns:
     def budget_of(self, seat: int) -> Budget:
         """Return what is left of the time control for a seat."""
         return self._budget(seat) or Budget(self.control)
+
+    def judged_by(self, turn: int, seat: int) -> Limits:
+        """Return the limits by which the clock judges the next turn of a seat that is not busy before it.
+
+        Args:
+            turn: the number of the turn.
+        """
+        for before, earlier in self._earlier:
+            if turn < before:
+                return earlier.judged_by(turn, seat)
+        budget = self._budgets.setdefault(seat, Budget(self.control))
+        soft_ns, hard_ns, abort_ns = request_limits(budget.limits("act"), paced=self._tick_ns is not None)
+        return Limits(soft_ns, hard_ns, hard_ns, abort_ns)
 
     def copy(self) -> LimitsOfTurns:
         """Return an independent copy, at the same point of the match."""

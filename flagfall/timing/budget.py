@@ -162,6 +162,20 @@ class Limits(NamedTuple):
     abort_ns: int = NEVER_NS
 
 
+def request_limits(limits: PhaseLimits, *, paced: bool = False, least_ns: int = 0) -> PhaseLimits:
+    """Return the limits by which a request is judged, from those of its phase.
+
+    Args:
+        paced: a turn at real-time pace, which the tick ends: only the hard limit is the agent's own.
+        least_ns: time in which it is not late in any case.
+    """
+    soft_ns, hard_ns, abort_ns = limits
+    if paced:
+        return NEVER_NS, hard_ns, NEVER_NS
+    soft_ns = max(soft_ns, least_ns)
+    return soft_ns, max(hard_ns, soft_ns), abort_ns
+
+
 def verdict_of(reading: Reading, limits: Limits, *, abortable: bool) -> Verdict:
     """Judge a turn by the clock. Pure.
 

@@ -320,7 +320,7 @@ HEARING_PASSES: Final = 3
 """The least number of passes of the loop: one reads what lies ready, two more bring it through tasks of an
 agent's own that pass it on."""
 
-_NEXT_PASS_NS: Final = 1_000
+NEXT_PASS_NS: Final = 1_000
 
 _NOTHING: Final = object()
 
@@ -359,4 +359,4 @@ class Grace:
             return 0
         # The time is over, but a loop that was held up all the while has not looked for the answer once.
         self._passes -= 1
-        return now_ns + _NEXT_PASS_NS
+        return now_ns + NEXT_PASS_NS

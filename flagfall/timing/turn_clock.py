@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trio.lowlevel import current_task
 
-from flagfall.timing.budget import Budget, Limits, PhaseLimits, Reading, is_late
+from flagfall.timing.budget import Budget, Limits, PhaseLimits, Reading, is_late, request_limits
 from flagfall.timing.deadlines import Deadline, ignore
 from flagfall.timing.durations import NEVER_NS
 from flagfall.timing.stalls import GRACE_NS, STALL_NS, Grace, Place
@@ -184,11 +184,7 @@ class TurnClock(Deadline):
             least_ns: time in which it is not late in any case.
         """
         self.phase = phase
-        soft_ns, hard_ns, abort_ns = self.budget.limits(phase)
-        if paced:
-            soft_ns = abort_ns = NEVER_NS
-        soft_ns = max(soft_ns, least_ns)
-        self._limits = soft_ns, hard_ns if paced else max(hard_ns, soft_ns), abort_ns
+        self._limits = request_limits(self.budget.limits(phase), paced=paced, least_ns=least_ns)
 
     @property
     def limit_ns(self) -> int:

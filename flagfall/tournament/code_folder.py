@@ -1,7 +1,8 @@
 """Code of a tournament in its results folder: the user's own files that it is played from, by content.
 
 `code/` has each file under its SHA-256, so of a file that changes between two runs both versions stay.
-`code.json` has for each agent and task of the plan its text, and the digests of its files by name.
+`code.json` has for each agent and task of the plan its text, and the digests of its files by name. Journals
+of openings are carried, too; their digests are in the plan.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from flagfall.tasks.code_files import CARRIED, MAX_FILE_BYTES, code_files, named
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.folder import CODE, replace_file
 from flagfall.tournament.model import PlannedTask, TournamentPlan
+from flagfall.tournament.openings import read_opening
 
 MAX_CARRIED_BYTES: Final = 64 * 1024 * 1024
 """Most bytes of the files that a run copies into its folder; further ones are left out."""
@@ -37,9 +39,12 @@ def carry_code(plan: TournamentPlan, folder: Path) -> list[str]:
 
     Raises:
         HostFault: the folder cannot be written.
+        UsageError: the journal of an opening has changed since the plan was read.
     """
     carrier = _Carrier(folder / CARRIED)
     try:
+        for opening in (opening for task in plan.tasks for opening in task.openings):
+            carrier.put_opening(plan.folder / opening.file, opening.sha256)
         table = {
             "agents": {agent.name: carrier.entry(*_agent(agent.spec)) for agent in plan.agents},
             "tasks": {
@@ -79,12 +84,24 @@ class _Carrier:
             self.left_out.append(f"{name} is not copied into the results: {why}")
             return ""
         digest = sha256(data).hexdigest()
-        target = self._folder / digest
-        if not target.is_file() or target.is_symlink() or target.read_bytes() != data:
-            self._folder.mkdir(exist_ok=True)
-            replace_file(target, data)
-            self._left -= len(data)
+        self._left -= self._put(digest, data)
         return digest
+
+    def put_opening(self, path: Path, digest: str) -> None:
+        """Copy the journal of an opening; without it, no match can be played."""
+        data = read_opening(path)
+        if sha256(data).hexdigest() != digest:
+            raise UsageError(f"{path} has changed since the plan was read: start again")
+        self._put(digest, data)
+
+    def _put(self, digest: str, data: bytes) -> int:
+        """Write a file; return the number of bytes that were written."""
+        target = self._folder / digest
+        if target.is_file() and not target.is_symlink() and target.read_bytes() == data:
+            return 0
+        self._folder.mkdir(exist_ok=True)
+        replace_file(target, data)
+        return len(data)
 
 
 def _agent(text: str) -> tuple[str, Mapping[str, Path]]:

@@ -16,7 +16,7 @@ from flagfall.kernel.outcomes import derive_seed
 from flagfall.tasks.building import TaskSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.latency import SeatLatency
-from flagfall.tournament.records import MatchSpec, Records
+from flagfall.tournament.records import MatchSpec, Opening, Records
 
 MAX_REPEATS: Final = 100_000
 """Most repeats, rounds and replays: standings walk through them all, which takes some seconds for this
@@ -132,6 +132,7 @@ class PlannedTask:
             a track validation counts, and training does not.
         seed: root seed of its matches in place of the plan's; `None` for the plan's.
         seatings: orders of the agents in which a meeting plays a game; for two seats all are the same.
+        openings: where its matches begin, one after another; empty for the beginning of the task.
 
     Raises:
         UsageError: too many seats for `all` orders.
@@ -149,6 +150,7 @@ class PlannedTask:
     last: int | None = None
     seed: int | None = attrs.field(default=None, metadata=OMIT_DEFAULT)
     seatings: Seatings = attrs.field(default="cyclic", metadata=OMIT_DEFAULT, validator=_check_seatings)
+    openings: tuple[Opening, ...] = attrs.field(default=(), metadata=OMIT_DEFAULT)
 
 
 EloModel: TypeAlias = Literal["logistic", "normalized"]
@@ -248,6 +250,10 @@ class TournamentPlan:
     def task(self, name: str) -> PlannedTask:
         """Return the task with a name."""
         return next(task for task in self.tasks if task.name == name)
+
+    def without_openings(self) -> TournamentPlan:
+        """Return the plan with all matches from the beginning of their tasks."""
+        return attrs.evolve(self, tasks=tuple(attrs.evolve(task, openings=()) for task in self.tasks))
 
     def match_seed(self, repeat: int, task: PlannedTask, *meeting: str | int) -> int:
         """Return the seed of a match.

@@ -93,6 +93,35 @@ TIME_LOSSES: Final = frozenset({"late"})
 
 
 @attrs.frozen
+class Opening:
+    """A turn of a recorded match from which matches of a task go on.
+
+    Attributes:
+        name: the file and the first turn that is played anew: `matches/first.jsonl@40`.
+        sha256: of the journal, not compressed; the results folder carries it under this name.
+
+    Raises:
+        ValueError: one of them has another form.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.matches_re(r"(?s).+@[1-9][0-9]{0,8}"))
+    sha256: str = attrs.field(validator=attrs.validators.matches_re("[0-9a-f]{64}"))
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def file(self) -> str:
+        """Path of the journal; a relative one starts in the folder of the plan."""
+        return self.name.rpartition("@")[0]
+
+    @property
+    def turn(self) -> int:
+        """The first turn that is played anew."""
+        return int(self.name.rpartition("@")[2])
+
+
+@attrs.frozen
 class MatchSpec:
     """A match of the schedule: everything that a worker needs besides the plan.
 
@@ -102,6 +131,7 @@ class MatchSpec:
         entrants: names of agents of the plan, in the order of the seats.
         seed: root seed of the match; matches that are compared share it.
         round: zero-based. A later round may depend on the results of earlier ones.
+        opening: where it begins; `None` for the beginning of its task.
     """
 
     id: str
@@ -109,6 +139,7 @@ class MatchSpec:
     task: str
     seed: int
     round: int = 0
+    opening: Opening | None = None
 
     @property
     def meeting(self) -> str:

@@ -27,6 +27,7 @@ class Recount:
 
     Args:
         path: the journal, which may come from others.
+        first_turn: see `flagfall.tournament.run.match_observer.MatchObserver`.
 
     Raises:
         JournalError: it is damaged, incomplete or not a journal, or its events contradict each other.
@@ -36,8 +37,9 @@ class Recount:
         has_rewards: see `flagfall.recording.match_result.ResultReader`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, first_turn: int = 0) -> None:
         self._path = path
+        self._first_turn = first_turn
         self._line = 1
         self._tasks = 0
         self._is_over = False
@@ -77,7 +79,7 @@ class Recount:
         self._reader(event)  # it refuses what the observer could not take
         if isinstance(event, MatchStarted):
             self.header = event
-            self._observer = MatchObserver(len(event.agents), _control(event.time_control))
+            self._observer = MatchObserver(len(event.agents), _control(event.time_control), self._first_turn)
         self._observer(event)
         self._tasks += isinstance(event, TaskEnded)
         if self._tasks > MAX_TASKS:

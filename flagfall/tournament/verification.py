@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from flagfall.errors import UsageError
+from flagfall.events import MatchStarted
 from flagfall.recording.verify import Verification
 from flagfall.tasks.adapters.imports import UntrustedImportError
 from flagfall.tasks.catalog import in_folder, portable_id
@@ -45,7 +46,8 @@ from flagfall.tournament.lock_file import (
     read_lock_file,
     rows_digest,
 )
-from flagfall.tournament.model import TournamentPlan
+from flagfall.tournament.model import PlannedTask, TournamentPlan
+from flagfall.tournament.openings import has_opening
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.recount import Recount
 from flagfall.tournament.standings import FILE_FORMATS, agent_rows, compute_standings, export
@@ -361,9 +363,12 @@ class _Verifier:
             self._add("missing", place, f"is missing: the journal of match {record.id}")
             return
         try:
-            recount = Recount(path)
+            opening = spec.opening
+            recount = Recount(path, 0 if opening is None else opening.turn)
             if difference := _difference(plan, spec, record, recount):
                 self._add("different", place, difference)
+            elif opening is not None and not has_opening(path, self._folder, opening):
+                self._add("different", place, f"its first {opening.turn} turns are not those of its opening")
         except UsageError as error:
             self._add("changed", place, str(error).removeprefix(f"{path}: "))
         self._finish_journal(path, place, record.turns)
@@ -415,7 +420,25 @@ class _Verifier:
 
 def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, recount: Recount) -> str:
     """Return how a record differs from its journal; empty if it does not."""
-    header, task = recount.header, plan.task(spec.task)
+    task = plan.task(spec.task)
+    if difference := _difference_of_header(task, spec, record, recount.header):
+        return difference
+    counted_again = recount.record(spec, record.attempt, task)
+    pairs: list[tuple[str, str, Any, Any]] = [(field, "", record, counted_again) for field in _OF_MATCH]
+    fields = _OF_SEAT + (_OF_REWARD if recount.has_rewards else ())
+    for seat, both in enumerate(zip(record.seats, counted_again.seats, strict=True)):
+        pairs += [(field, f" of seat {seat}", *both) for field in fields]
+    for field, of, stored, found in pairs:
+        if getattr(stored, field) != getattr(found, field):
+            values = f"{getattr(found, field)!r:.40}; in {DATABASE} it is {getattr(stored, field)!r:.40}"
+            return f"{field}{of} of match {record.id} is {values}"
+    return ""
+
+
+def _difference_of_header(
+    task: PlannedTask, spec: MatchSpec, record: MatchRecord, header: MatchStarted
+) -> str:
+    """Return how a match that was played is another one than in the schedule; empty if it is not."""
     if tuple(header.agents) != spec.entrants:
         return (
             f"its agents are {', '.join(header.agents)}; in the schedule they are {', '.join(spec.entrants)}"
@@ -427,15 +450,10 @@ def _difference(plan: TournamentPlan, spec: MatchSpec, record: MatchRecord, reco
     planned = task.tasks if isinstance(task.tasks, tuple) else ()
     if planned and header.config is None and _names(header.tasks) != _names(planned):
         return f"its tasks are not those of match {record.id} in the schedule"
-    counted_again = recount.record(spec, record.attempt, task)
-    pairs: list[tuple[str, str, Any, Any]] = [(field, "", record, counted_again) for field in _OF_MATCH]
-    fields = _OF_SEAT + (_OF_REWARD if recount.has_rewards else ())
-    for seat, both in enumerate(zip(record.seats, counted_again.seats, strict=True)):
-        pairs += [(field, f" of seat {seat}", *both) for field in fields]
-    for field, of, stored, found in pairs:
-        if getattr(stored, field) != getattr(found, field):
-            values = f"{getattr(found, field)!r:.40}; in {DATABASE} it is {getattr(stored, field)!r:.40}"
-            return f"{field}{of} of match {record.id} is {values}"
+    begins = [] if spec.opening is None else [(spec.opening.turn, spec.opening.sha256)]
+    if [(parent.turn, parent.sha256) for parent in header.parents[-1:]] != begins:
+        where = "the beginning of its task" if spec.opening is None else f"opening {spec.opening}"
+        return f"it does not begin at {where}, as match {record.id} does in the schedule"
     return ""
 
 

@@ -21,6 +21,7 @@ import trio
 import flagfall
 from flagfall.agents.hosts.network import NetworkHost
 from flagfall.agents.hosts.process import CommandHost, ProcessHost
+from flagfall.agents.hosts.registry import Player
 from flagfall.agents.hosts.this_process import LoopHost, ThreadHost
 from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.registry import load_agent
@@ -29,9 +30,11 @@ from flagfall.agents.wire.client import ServerAddress, connect_and_play
 from flagfall.agents.wire.session import MAX_UNSOLICITED
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
-from flagfall.events import SeatReady
+from flagfall.events import SeatReady, TurnPlayed
+from flagfall.playing import MatchRequest
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.commai.catalog import CATALOG
+from flagfall.testing.simulation.match import simulate
 from flagfall.timing import MS, VirtualClock
 from flagfall.timing.latency import SeatLatency
 from tests.fakes import CountTask, InTurnTask, Played, Sleeper, TogetherTask, play_here, shuffled_tasks
@@ -556,3 +559,27 @@ def test_agents_in_files_stay_in_the_loop_unless_a_host_is_named(tmp_path: Path)
 def test_what_cannot_be_is_refused(agent: str, options: dict[str, Any], said: str):
     with pytest.raises(UsageError, match=said):
         flagfall.run("micro1", agent, clock="virtual", **options)
+
+
+class Thinking:
+    """Takes up to 20 ms of its own for an answer."""
+
+    def start(self, briefing: Any) -> None:
+        self._dice = random.Random(briefing.seed)
+
+    async def act(self, observation: Any) -> Any:
+        await trio.sleep(self._dice.choice([0, 1, 5, 20]) / 1000)
+        return observation
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_model_takes_the_same_time_of_an_agent_wherever_it_runs(seed):
+    def turns(host: Any) -> list[Any]:
+        player = Player(Thinking, host, think=SeatLatency.parse("exponential(10ms)"))
+        request = MatchRequest(
+            tasks="micro1", agents=(player,), time_control="start=1s init=1s act=10ms/1s result=1s", steps=20
+        )
+        events = simulate(request, seed=seed).events
+        return [(turn.verdict, turn.spent_ns) for turn in events if isinstance(turn, TurnPlayed)]
+
+    assert turns("task") == turns("process") == turns(None)

@@ -55,6 +55,7 @@ def out(played: Callable[[str, str], Path]) -> Path:
     [
         "results out",
         "results out --json",
+        "what-if out --advise --time-control act=1ms",
         "report out -o report.html",
         "results out --matches --format csv",
         "tournament plan.toml --output out --dry-run",

@@ -54,6 +54,7 @@ def test_a_folder_is_resumed(call: Call, results: Path) -> None:
 READING = (
     "results cup-results",
     "results cup-results --matches --format csv",
+    "what-if cup-results --advise --time-control act=1ms",
     "report cup-results -o report.html --embed 1",
     "export cup-results --to trace -o trace.json",
     "verify cup-results/JOURNAL",

@@ -12,6 +12,7 @@ from flagfall.playing import MatchRequest
 from flagfall.testing.faults import FAULTS, FaultSchedule, kinds_for, random_schedule
 from flagfall.testing.simulation.match import simulate
 from flagfall.testing.simulation.tournament import simulate_tournament
+from flagfall.tournament.plan.parser import parse_plan
 from tests.tournament.runs import small_plan
 
 MATCHES = 8
@@ -69,6 +70,33 @@ def test_a_match_is_void_for_a_stall_that_accounts_for_its_lateness_and_for_no_o
     slow = simulate_tournament(plan, "slow 1030ms @turn 3; stall host 20ms @turn 3")
     assert {record.why for record in slow.attempts} == {""}
     assert slow.happened == {"slow": MATCHES, "stall host": MATCHES}
+
+
+DUEL = """
+clock = "wall"
+time_control = "start=1s act=40ms/1s"
+format = "round-robin"
+
+[[agents]]
+spec = "random"
+name = "one"
+host = "task"
+
+[[agents]]
+spec = "random"
+name = "other"
+host = "task"
+
+[[tasks]]
+task = "duel:lamps"
+"""
+
+
+def test_a_match_is_not_void_for_a_stall_beside_a_crash():
+    run = simulate_tournament(parse_plan(DUEL), "seat 1: crash @turn 0; stall host 40ms @turn 0")
+    assert {record.stalls for record in run.attempts} == {1}
+    assert {record.why for record in run.attempts} == {""}
+    assert {record.seats[1].fell for record in run.attempts} == {"crashed"}
 
 
 def test_what_cannot_be_simulated_is_refused_in_one_line():

@@ -17,7 +17,7 @@ from tests.tournament.fields import make_plan
 from tests.tournament.random_results import PLANS as MADE
 from tests.tournament.random_results import results_of
 from tests.viewer.journals import bytes_match, write
-from tests.viewer.tournaments import LEARNING, play, renamed, store
+from tests.viewer.tournaments import LEARNING, SLEEPING, play, play_sleeping, renamed, store
 
 Call = Callable[..., Ended]
 
@@ -137,6 +137,15 @@ def test_plots_without_matplotlib_are_one_line(call: Call, monkeypatch: pytest.M
     assert ended.code == 2
     assert ended.err == "flagfall: plots need the extra plots: pip install 'flagfall[plots]'\n"
     assert not Path("cup/report.html").exists()
+
+
+def test_curves_of_limits_are_plotted(tmp_path: Path, call: Call) -> None:
+    pytest.importorskip("matplotlib")
+    folder = play_sleeping(tmp_path, SLEEPING.replace("repeats = 20", "repeats = 3"))
+    call("report", folder, "--png", tmp_path / "plots", "--plots-format", "svg")
+    text = (tmp_path / "plots" / "limits.svg").read_text()
+    for words in ("act=40ms/1s", "all agents", "quick", "slow"):
+        assert f"<!-- {words} -->" in text
 
 
 def test_learning_curves_are_plotted(tmp_path: Path, call: Call) -> None:

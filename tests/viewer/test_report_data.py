@@ -30,6 +30,7 @@ from flagfall.tournament.records import MatchRecord
 from flagfall.tournament.standings import compute_standings
 from flagfall.tournament.stats.differences import Comparisons
 from flagfall.tournament.tables import AgentTable
+from flagfall.tournament.what_if import study_folder
 from flagfall.viewer.report import comparisons
 from flagfall.viewer.report import data as matches
 from flagfall.viewer.report import source as journals
@@ -37,7 +38,7 @@ from flagfall.viewer.report.data import report_data
 from flagfall.viewer.report.source import JournalReader, open_source
 from tests.tournament.fields import make_plan, names, task
 from tests.tournament.random_results import PLANS, random_record, results_of
-from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, store
+from tests.viewer.tournaments import HOSTILE, LEARNING, SLEEPING, play, play_crashing, play_sleeping, store
 
 SPRT = make_plan(2, RoundRobin(), repeats=20, stop=Stop(sprt=SprtRule(agents=("a0", "a1"))))
 ALL = {**PLANS, "sprt": SPRT}
@@ -276,6 +277,41 @@ def test_many_episodes_are_binned_and_many_repeats_have_a_middle_band() -> None:
     table = np.array([[one.reward for one in episodes_[:11]] for episodes_ in several]).mean(axis=1)
     assert series["mean"][0] == pytest.approx(table.mean(), rel=1e-4)
     assert series["low"][0] == pytest.approx(np.quantile(table, 0.1), rel=1e-4)
+
+
+def test_curves_of_limits_are_those_of_what_if(tmp_path: Path) -> None:
+    folder = play_sleeping(tmp_path)
+    found = data_of(folder)["limits"]
+    with open_source(folder) as source:
+        ranked = source.ranked
+        expected = {curve.agent: curve for curve in study_folder(folder, source.store, source.plan).curves}
+    assert [curve["agent"] for curve in found["curves"]] == [None, 0, 1]
+    for curve in found["curves"]:
+        one = expected["" if curve["agent"] is None else ranked[curve["agent"]]]
+        assert curve["limits_ns"] == list(one.limits_ns)
+        assert curve["share"] == pytest.approx(one.share, rel=1e-4)
+        assert curve["high"] == pytest.approx(one.high, rel=1e-4)
+        assert curve["advice"] == attrs.asdict(one.advice)
+    assert (found["left_out"], found["unread"], found["remarks"]) == (0, 0, [])
+    for journal in sorted((folder / "journals").iterdir())[:3]:
+        journal.unlink()
+    assert data_of(folder)["limits"]["unread"] == 3
+
+
+def test_of_many_curves_those_of_the_best_agents_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparisons, "MAX_LIMIT_CURVES", 2)
+    found = data_of(play_sleeping(tmp_path, SLEEPING.replace("repeats = 20", "repeats = 2")))["limits"]
+    assert [curve["agent"] for curve in found["curves"]] == [None, 0]
+    assert found["left_out"] == 1
+
+
+def test_without_think_times_no_journal_is_read_for_limits(
+    learning: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparisons, "study_folder", pytest.fail)
+    assert data_of(learning)["limits"] == {"curves": [], "left_out": 0, "unread": 0, "remarks": []}
 
 
 def test_a_disqualification_has_the_end_of_the_standard_error(crashing: Path) -> None:

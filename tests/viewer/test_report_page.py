@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -30,7 +31,16 @@ from tests.viewer.browser import (
     check_width,
     in_schemes,
 )
-from tests.viewer.tournaments import HOSTILE, LEARNING, play, play_crashing, renamed, store
+from tests.viewer.tournaments import (
+    HOSTILE,
+    LEARNING,
+    SLEEPING,
+    play,
+    play_crashing,
+    play_sleeping,
+    renamed,
+    store,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -54,6 +64,11 @@ def learning(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def crashing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(play_crashing(tmp_path_factory.mktemp("crashing")))
+
+
+@pytest.fixture(scope="module")
+def sleeping(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(play_sleeping(tmp_path_factory.mktemp("sleeping")))
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +212,57 @@ def test_the_distribution_of_think_times_stands_beside_its_limits(tmp_path: Path
     assert soft < hard
 
 
+def test_limits_have_curves_and_advice_in_words(sleeping: Path, page: Page) -> None:
+    with open_source(sleeping.parent) as source:
+        curves = report_data(source)["limits"]["curves"]
+    page.goto(sleeping.as_uri())
+    page.wait_for_selector("#limits .limit-curve", state="attached")
+    assert page.locator("#limits .limit-curve").count() == 3
+    assert [int(one) for one in values(page, "limits", "Smallest limit")] == [
+        curve["advice"]["act_ns"] for curve in curves
+    ]
+    assert [float(one) for one in values(page, "limits", "Lost today")] == [
+        curve["share"][curve["limits_ns"].index(curve["soft_ns"])] for curve in curves
+    ]
+    advice = curves[0]["advice"]
+    said = page.inner_text("#limits .advice")
+    assert said.startswith(f"All agents: act={advice['act_ns'] / 1e6:g} ms (")
+    assert said.endswith(") would lose at most one turn in 1,000")
+    assert page.inner_text("#limits .limit-keys").startswith(
+        "limit of today 40 ms\nhard limit of today 1 s\n"
+    )
+    soft = float(page.get_attribute("#limits line.limit.soft", "x1") or 0)
+    path = page.locator("#limits .limit-curve").first.locator("path.line").first.get_attribute("d") or ""
+    points = [float(place) for place in re.findall(r"[ML]([\d.]+) ", path)]
+    assert round(soft, 2) in points, "the limit of today is a point of each curve"
+    page.click("#limits .chip >> nth=1")
+    assert page.locator("#limits .limit-curve").count() == 2
+    page.locator("#limits details.values > summary").click()
+    rows = page.locator("#limits details.values tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == sum(len(curve["limits_ns"]) for curve in curves)
+
+
+def test_limits_are_drawn_for_each_time_control(tmp_path: Path, page: Page) -> None:
+    task = '[[tasks]]\ntask = "vgdl:windfall#0"\nsteps = 100\n'
+    other = task.replace("#0", "#1") + 'time_control = "bank=10s+10ms"\n'
+    text = SLEEPING.replace("repeats = 20", "repeats = 3").partition("[[tasks]]")[0] + task + other
+    page.goto(write_page(play_sleeping(tmp_path, text)).as_uri())
+    page.wait_for_selector("#limits .limit-curve", state="attached")
+    assert page.locator("#limits h3").all_inner_texts() == ["act=40ms/1s", "bank=10s+10ms"]
+    cards = page.locator("#limits article")
+    assert cards.nth(0).locator("line.limit").count() == 1
+    assert cards.nth(1).locator("line.limit").count() == 0, "no limit of a turn"
+    assert "Bank" in cards.nth(1).locator("thead").inner_text()
+    assert "too few turns for an upper end" in cards.nth(0).locator(".advice").inner_text()
+
+
+def test_without_think_times_there_are_no_limits(full: Path, learning: Path, page: Page) -> None:
+    for path in (full, learning):
+        page.goto(path.as_uri())
+        assert page.locator("#limits, .contents a[href='#limits']").count() == 0
+
+
 def test_a_running_or_interrupted_tournament_says_so(full: Path, learning: Path, page: Page) -> None:
     page.goto(full.as_uri())
     assert page.inner_text(".notice").startswith("This tournament was interrupted:")
@@ -279,11 +345,13 @@ def test_the_page_looks_right_and_is_accessible(
     full: Path,
     crashing: Path,
     learning: Path,
+    sleeping: Path,
     open_page: OpenPage,
     width: int,
     screenshot: Screenshots,
 ) -> None:
     shown = {"full": full} if width == WIDE else {"crash": crashing, "learning": learning}
+    shown["limits"] = sleeping
     for name, path in shown.items():
         page = open_page(path, width=width)
         page.wait_for_selector("body[data-ready]")

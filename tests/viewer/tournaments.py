@@ -55,6 +55,47 @@ steps = 8
 """
 """A tournament in real time with an agent that ends with an error."""
 
+SLEEPERS = """
+from random import Random
+
+import trio
+
+class Sleeper:
+    mean = 0.004
+
+    async def start(self, briefing):
+        self._random = Random(briefing.seed)
+
+    async def act(self, observation):
+        await trio.sleep(self._random.lognormvariate(0, 0.6) * self.mean)
+        return 0
+
+class Slow(Sleeper):
+    mean = 0.012
+"""
+"""Agents that take random times on the virtual clock."""
+
+SLEEPING = """
+name = "limits"
+clock = "virtual"
+jobs = 1
+repeats = 20
+time_control = "act=40ms/1s"
+
+[[agents]]
+name = "quick"
+spec = "sleepers.py:Sleeper"
+
+[[agents]]
+name = "slow"
+spec = "sleepers.py:Slow"
+
+[[tasks]]
+task = "vgdl:windfall#0"
+steps = 150
+"""
+"""A benchmark of agents that sometimes are late."""
+
 HOSTILE = (
     "<b>\u202egnp\x1b[31m\x00</b> <script>document.title = 'owned'</script></pre><img src=x onerror=alert(1)>"
 )
@@ -83,6 +124,12 @@ def play_crashing(folder: Path) -> Path:
     """Play a tournament in which an agent ends with an error, and return its folder."""
     (folder / "broken.py").write_text(BROKEN)
     return play(CRASHING, folder, folder)
+
+
+def play_sleeping(folder: Path, text: str = SLEEPING) -> Path:
+    """Play a tournament of agents that take random times, and return its folder."""
+    (folder / "sleepers.py").write_text(SLEEPERS)
+    return play(text, folder, folder)
 
 
 def store(folder: Path, plan: TournamentPlan, records: Iterable[MatchRecord]) -> Path:

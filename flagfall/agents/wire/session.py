@@ -294,7 +294,8 @@ class WireSession:
                 task,
                 text,
             )
-            if seat.taken_ns >= self._idle_ns:  # it waited for this turn, and gets it only now
+            # It waited for this turn, and gets it only now; what a model says of its latency is its own time.
+            if seat.taken_ns >= self._idle_ns and not seat.has_model:
                 clock.sent_ns = now_ns
             if not channel.send_nowait(message):
                 await channel.flush()

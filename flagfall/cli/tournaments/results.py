@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from contextlib import closing
 from itertools import islice
 from operator import attrgetter
@@ -139,11 +140,12 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None, part: s
     records = _played(plan, folder)
     order = schedule(plan, None if part is None else Part.parse(part, plan))
     known = list(order.walk(records))
-    rows = table("match", "task", "agents", "seed", "", title=plan.name)
+    openings = ("opening",) if any(task.openings for task in plan.tasks) else ()
+    rows = table("match", "task", "agents", *openings, "seed", "", title=plan.name)
     for spec in known[:MAX_ROWS]:
-        agents = sanitize_terminal(", ".join(spec.entrants))
+        texts = [spec.task, ", ".join(spec.entrants), *([str(spec.opening or "")] if openings else [])]
         played = "played" if spec.id in records else ""
-        rows.add_row(spec.id, sanitize_terminal(spec.task), agents, str(spec.seed), played)
+        rows.add_row(spec.id, *map(sanitize_terminal, texts), str(spec.seed), played)
     print_table(rows)
     if len(known) > MAX_ROWS:
         print(f"and {number(len(known) - MAX_ROWS)} more")
@@ -152,6 +154,12 @@ def print_schedule(plan: TournamentPlan, folder: Path, jobs: int | None, part: s
         most = "" if order.total is None else f", {number(order.total)} at most"
         summary += f" are known so far{most}; the others depend on results"
     print(summary)
+    uses = Counter((spec.task, spec.opening) for spec in known)
+    for task in (task for task in plan.tasks if task.openings):
+        of_task = [uses[task.name, opening] for opening in task.openings]
+        least = "" if len({*of_task}) == 1 else f"{number(min(of_task))} to "
+        times = f"{least}{counted(max(of_task), 'match', 'matches')}"
+        print(f"openings of {sanitize_terminal(task.name)}: {number(len(of_task))}, each for {times}")
     used = jobs or plan.jobs or jobs_on(plan)
     left = [spec for spec in known if spec.id not in records]
     print(f"{used} at the same time; {_estimate(plan, left, known, records, used)}")

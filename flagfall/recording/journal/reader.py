@@ -76,12 +76,13 @@ def batches(path: Path) -> Generator[Batch]:
     """Yield the batches of a journal; the last one is not `sealed`. Raises `JournalError` if unreadable."""
     try:
         with open_lines(path, MAX_LINE_BYTES) as lines:
-            yield from _split(lines)
+            yield from split_batches(lines)
     except OSError as error:
         raise JournalError(path, 1, None, f"cannot be read: {error.strerror or error}") from error
 
 
-def _split(lines: Iterator[bytes]) -> Iterator[Batch]:
+def split_batches(lines: Iterator[bytes]) -> Iterator[Batch]:
+    """Yield the batches of a journal, given line by line; the last one is not `sealed`."""
     digest = sha256()
     held: list[bytes] = []
     number, held_bytes = 1, 0

@@ -34,6 +34,7 @@ from flagfall.testing.faults import Fault, FaultSchedule, Host
 from flagfall.testing.simulation.agents import FaultyAgent
 from flagfall.testing.simulation.hosts import SimulatedNetworkHost, SimulatedProcessHost
 from flagfall.testing.simulation.injection import Injection
+from flagfall.testing.simulation.seat_log import LoggedHost, SeatLog
 from flagfall.testing.simulation.storage import SimulatedDisk
 from flagfall.timing import NEVER_NS, Timekeeper, VirtualClock, timekeeper_of_loop
 from flagfall.timing.clocks import ClockHold
@@ -57,6 +58,7 @@ class SimulatedRun:
         error: what the match raised: a `HostFault` if it is void, a `Standstill` if it waits for good for an
             agent without a limit, another exception if flagfall is at fault.
         happened: how often each kind of fault has struck, by name.
+        logs: what passed the agents' ends of the seats, one for each.
         missed: the faults of the schedule that have not.
         journal: the bytes of the journal.
         others: the matches that were played in the same loop, without faults.
@@ -71,6 +73,7 @@ class SimulatedRun:
     result: MatchResult | None
     error: BaseException | None
     happened: Mapping[str, int]
+    logs: Sequence[SeatLog]
     missed: Sequence[Fault]
     journal: bytes
     others: tuple[SimulatedRun, ...] = ()
@@ -222,6 +225,8 @@ def check_match(request: MatchRequest, schedule: FaultSchedule) -> list[Host]:
     hosts = hosts_of(request.agents)
     if request.time_control.clock == "cpu":
         raise UsageError("clock=cpu counts real time, and in a simulation all time is virtual")
+    if request.goes_on_from is not None:
+        raise UsageError("a match that goes on from a recorded one cannot be simulated")
     for fault in schedule:
         row = fault.row
         if row.is_of_tournament:
@@ -249,6 +254,7 @@ class _Match:
     error: BaseException | None = None
     _events: list[Event] = attrs.field(factory=list)
     _result: MatchResult | None = None
+    _logs: list[SeatLog] = attrs.field(factory=list)
     _file: Path = _JOURNAL
     _files: dict[Path, bytearray] = attrs.field(factory=dict)
     _sink_fault: Fault | None = None
@@ -302,9 +308,12 @@ class _Match:
         if self._injection.pending:
             agent = FaultyAgent(agent, seat, self._injection)
         if self._hosts[seat] == "task":
-            return LoopHost(agent, player.label)
-        kind = SimulatedProcessHost if self._hosts[seat] == "process" else SimulatedNetworkHost
-        return kind(agent, player.label, seat, self._injection, programs)
+            host: AgentHost = LoopHost(agent, player.label)
+        else:
+            kind = SimulatedProcessHost if self._hosts[seat] == "process" else SimulatedNetworkHost
+            host = kind(agent, player.label, seat, self._injection, programs)
+        self._logs.append(SeatLog())
+        return LoggedHost(host, self._logs[-1])
 
     def run(self) -> SimulatedRun:
         """Return what came of it."""
@@ -315,6 +324,7 @@ class _Match:
             self._result,
             self.error,
             self._injection.happened,
+            self._logs,
             self._injection.missed(),
             bytes(self._files.get(self._file, b"")),
         )

@@ -199,7 +199,7 @@ class Progress:
                 for task in self._plan.tasks:
                     seed = self._plan.match_seed(repeat, task, *sorted(agents))
                     name = f"r{number}-m{len(meetings)}"
-                    meetings.append(list(meeting_matches(name, task, agents, seed, number)))
+                    meetings.append(list(meeting_matches(name, task, agents, seed, number, repeat)))
             self._met[pair] += encounters
         return meetings
 

@@ -2,7 +2,8 @@
 
 Agents that share a game play one match for each rotation of the seats, so that with two seats both sides are
 played, all with one seed; for more seats a task may have more orders (`seat_orders`). On a task with one seat
-each agent plays alone with the same seed, and the scores are compared.
+each agent plays alone with the same seed, and the scores are compared. All matches of a meeting go on from
+the same opening, if the task has openings.
 """
 
 from __future__ import annotations
@@ -22,18 +23,20 @@ from flagfall.tournament.stats.duels import SprtState, points_of, sprt_state
 
 
 def meeting_matches(
-    name: str, task: PlannedTask, agents: Sequence[str], seed: int, round_number: int
+    name: str, task: PlannedTask, agents: Sequence[str], seed: int, round_number: int, number: int
 ) -> Iterator[MatchSpec]:
     """Yield the matches of one meeting.
 
     Args:
         agents: as many as the task has seats, or any number if it has one.
+        number: of the meeting, among those of the same agents on the task: each has the next opening.
     """
     game, size = 0, len(agents)
+    opening = task.openings[number % len(task.openings)] if task.openings else None
     for order in task_orders(task):
         for turn in range(size):
             entrants = tuple([agents[(place + turn) % size] for place in order])
-            yield MatchSpec(f"{name}-g{game}", entrants, task.name, seed, round_number)
+            yield MatchSpec(f"{name}-g{game}", entrants, task.name, seed, round_number, opening)
             game += 1
 
 
@@ -69,10 +72,11 @@ class Encounter:
     def _meetings(self) -> Iterator[list[MatchSpec]]:
         count = 0
         for repeat in range(self.plan.repeats):
+            number = (self.round + self.part) * self.plan.repeats + repeat  # later rounds have other openings
             for task in self.plan.tasks:
                 name = f"r{self.round}-p{self.number}-m{self.part}.{count}"
                 seed = self.plan.match_seed(repeat, task, self.round, self.part, *sorted(self.agents))
-                yield list(meeting_matches(name, task, self.agents, seed, self.round))
+                yield list(meeting_matches(name, task, self.agents, seed, self.round, number))
                 count += 1
 
     def matches(self) -> Iterator[MatchSpec]:

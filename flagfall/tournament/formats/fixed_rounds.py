@@ -95,7 +95,7 @@ class FixedRounds:
                 task_place, agents = rounds[index][place]
                 task = plan.tasks[task_place]
                 seed = plan.match_seed(repeat, task, *(() if task.seats == 1 else sorted(agents)))
-                yield from meeting_matches(meeting, task, agents, seed, number)
+                yield from meeting_matches(meeting, task, agents, seed, number, repeat)
 
     def total(self, plan: TournamentPlan) -> int:
         """Return the number of matches if no agent is withdrawn."""
@@ -132,7 +132,7 @@ def _round_matches(
         seed = plan.match_seed(repeat, task, *(() if alone else sorted(agents)))
         if alone or withdrawn.isdisjoint(agents):
             present = [agent for agent in agents if agent not in withdrawn]
-            yield from meeting_matches(f"r{number}-m{count}", task, present, seed, number)
+            yield from meeting_matches(f"r{number}-m{count}", task, present, seed, number, repeat)
 
 
 @attrs.frozen

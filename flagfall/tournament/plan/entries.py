@@ -36,6 +36,7 @@ from flagfall.tournament.model import (
     PlannedTask,
     Seatings,
 )
+from flagfall.tournament.openings import find_openings
 from flagfall.tournament.tables import scorings
 
 
@@ -92,6 +93,7 @@ class TaskTable:
     tick: Duration | None = None
     score: Literal["result", "reward"] = "result"
     seatings: Seatings = "cyclic"
+    openings: Texts | None = None
     words: str | None = None
     bit_mode: bool = False
     scramble: bool = False
@@ -148,6 +150,7 @@ MAX_NAME: Final = 80
 
 _SOURCES: Final = ("task", "each", "config", "track")
 _BYTE_OPTIONS: Final = ("words", "bit_mode", "scramble", "max_reward_per_task", "fixes")
+_NOT_OF_TRACKS: Final = (*_BYTE_OPTIONS, "scheduler", "episodes", "steps", "openings")
 _TRACK_OPTIONS: Final = ("rules", "training", "games", "rounds")
 _PLAIN: Final = TaskTable()
 
@@ -268,6 +271,9 @@ def read_tasks(
                 continue
             if entry.name in made:
                 problems.add(place, f"there are two tasks {entry.name!r}: give one of them another name")
+            if one.openings is not None:
+                found = find_openings(one.openings, entry, folder, (*place, "openings"), problems)
+                entry = attrs.evolve(entry, openings=found)
             if is_sound:
                 made[entry.name] = entry
     return tuple(made.values())
@@ -348,7 +354,7 @@ def _task(
 
 def _refuse(table: TaskTable, source: str) -> None:
     """Refuse options that do not apply to what is played."""
-    others = (*_BYTE_OPTIONS, "scheduler", "episodes", "steps") if source == "track" else _TRACK_OPTIONS
+    others = _NOT_OF_TRACKS if source == "track" else _TRACK_OPTIONS
     for name in others:
         if getattr(table, name) != getattr(_PLAIN, name):
             raise UsageError(f"{name} does not apply to {source}: leave it out")

@@ -43,6 +43,7 @@ from flagfall.tournament.model import (
     Stop,
     TournamentPlan,
 )
+from flagfall.tournament.records import Opening
 
 _FREE: Final = frozenset({"text", "folder", "jobs", "output", "name"})
 """Settings that affect neither the schedule nor the result of a match."""
@@ -81,6 +82,7 @@ class _Task(Struct, kw_only=True):
     last: _Count = None
     seed: int | None = None
     seatings: Seatings = "cyclic"
+    openings: tuple[str, ...] = ()
 
 
 class _Stop(Struct, kw_only=True):
@@ -132,6 +134,10 @@ def _field_facts(place: str, field: attrs.Attribute[Any], owner: Any) -> Iterato
 def _facts(place: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, TimeControl | SeatLatency | Isolation | Path):
         yield place, str(value)
+    elif isinstance(value, tuple) and value and isinstance(value[0], Opening):
+        yield place, json.dumps([opening.name for opening in value])
+        for opening in value:
+            yield f"{place}.{opening.name}", opening.sha256
     elif attrs.has(type(value)) and not isinstance(value, TaskSetup):
         yield place, getattr(value, "name", type(value).__name__)
         for field in attrs.fields(type(value)):
@@ -230,7 +236,8 @@ def _task(facts: Mapping[str, str], name: str, names: Sequence[str]) -> PlannedT
     ids = read.tasks if isinstance(read.tasks, list) else ()
     read.tasks = tuple(one for one in ids if isinstance(one, str))
     control = TimeControl.parse(facts[f"{place}control"])
-    return PlannedTask(name=name, control=control, **asdict(read))
+    openings = tuple(Opening(one, facts[f"{place}openings.{one}"]) for one in read.openings)
+    return PlannedTask(name=name, control=control, **asdict(read) | {"openings": openings})
 
 
 def _format(
@@ -261,8 +268,8 @@ def _sprt(facts: Mapping[str, str], names: Sequence[str]) -> SprtRule:
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[set[str], set[str]]:
     """Return the names of agents and of tasks that are in both plans, but are played with other settings.
 
-    What only chooses or ranks matches (agents and seatings of a task, seeds, scoring) is none of these
-    settings. Another clock changes all tasks.
+    What only chooses or ranks matches (agents, seatings and openings of a task, seeds, scoring) is none of
+    these settings. Another clock changes all tasks.
 
     Args:
         before: see `plan_facts`.
@@ -284,7 +291,7 @@ def _differ(before: Mapping[str, str], now: Mapping[str, str], place: str, kind:
     return place in now and any(before.get(field) != now.get(field) for field in fields)
 
 
-_CHOOSING: Final = frozenset({"agents", "seed", "seatings"})
+_CHOOSING: Final = frozenset({"agents", "seed", "seatings", "openings"})
 """Settings of a task that choose its matches, and do not change how one is played."""
 
 

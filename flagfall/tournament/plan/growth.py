@@ -1,9 +1,9 @@
 """Growth of a tournament: where its recorded matches stand in the schedule of a changed plan.
 
-A match is what is played, not its place in the schedule: a task, agents in the order of the seats, and a
-seed. None of these changes for the others when a plan gets another agent, task or repeat, but ids do, since
-they name the place (`r3-m2-g1`). So each recorded match is looked for in the new schedule by what was played,
-and gets the id that it has there. A match has no place if
+A match is what is played, not its place in the schedule: a task, agents in the order of the seats, a seed,
+and an opening, if the task has any. None of these changes for the others when a plan gets another agent, task
+or repeat, but ids do, since they name the place (`r3-m2-g1`). So each recorded match is looked for in the new
+schedule by what was played, and gets the id that it has there. A match has no place if
 
 - the settings of its task or of one of its agents have changed;
 - the new schedule does not have it;
@@ -29,7 +29,7 @@ from flagfall.tournament.records import MatchRecord, MatchSpec, Records
 _MAX_IDS: Final = 5
 """Matches that a message names for each reason."""
 
-_Key: TypeAlias = tuple[str, tuple[str, ...], int]
+_Key: TypeAlias = tuple[str, tuple[str, ...], int, tuple[str, int] | None]
 
 
 @attrs.frozen(kw_only=True)
@@ -117,7 +117,8 @@ NOT_KNOWN: Final = (
 
 
 def _key(spec: MatchSpec) -> _Key:
-    return spec.task, spec.entrants, spec.seed
+    begins = None if spec.opening is None else (spec.opening.sha256, spec.opening.turn)
+    return spec.task, spec.entrants, spec.seed, begins
 
 
 def _placed(

@@ -160,7 +160,7 @@ async def run_tournament(
 
 
 def refuse_showing(plan: TournamentPlan, *private: Path) -> None:
-    """Refuse sandboxed agents that could read records or the plan of their own tournament.
+    """Refuse sandboxed agents that could read records, the plan or an opening of their own tournament.
 
     Args:
         private: its folder, and the plan file if there is one.
@@ -168,9 +168,10 @@ def refuse_showing(plan: TournamentPlan, *private: Path) -> None:
     Raises:
         UsageError: an agent could read one of them.
     """
+    openings = [plan.folder / opening.file for task in plan.tasks for opening in task.openings]
     for agent in plan.agents:
         if agent.isolation.kind == "sandbox":
-            for path in private:
+            for path in (*private, *openings):
                 refuse_private([*agent.isolation.readable, *code_of(agent.spec)], path)
 
 

@@ -28,6 +28,7 @@ from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import VirtualClock
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import PlannedAgent, PlannedTask, TournamentPlan
+from flagfall.tournament.openings import carried_opening
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Answer, Attempt, void_record
 from flagfall.tournament.run.match_observer import MatchObserver
@@ -89,10 +90,10 @@ async def play_here(
         UsageError: the match cannot be played as planned.
     """
     spec, entry = attempt.spec, plan.task(attempt.spec.task)
-    observer = MatchObserver(len(spec.entrants), entry.control)
+    observer = MatchObserver(len(spec.entrants), entry.control, spec.opening.turn if spec.opening else 0)
     file = folder / RUNNING / f"{spec.id}-{attempt.number}{_suffix()}" if plan.output.journals else None
     try:
-        request = _request(plan, spec, journal=file, sinks=(observer, *sinks))
+        request = request_of(plan, spec, folder, journal=file, sinks=(observer, *sinks))
         result = await (play or _player_of(entry))(request, stop)
         if result.reason == "stopped":
             return void_record(spec, attempt.number, "stopped")
@@ -132,7 +133,12 @@ def _is_unused(tasks: int) -> bool:
     )
 
 
-def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequest:
+def request_of(plan: TournamentPlan, spec: MatchSpec, folder: Path, **options: Any) -> MatchRequest:
+    """Return the request for a match of a plan; options are further fields of it.
+
+    Args:
+        folder: that of the results, which carries the journals of openings.
+    """
     entry = plan.task(spec.task)
     players = [
         Player(
@@ -154,6 +160,7 @@ def _request(plan: TournamentPlan, spec: MatchSpec, **options: Any) -> MatchRequ
         seed=spec.seed,
         steps=entry.steps,
         tick_ns=entry.tick_ns,
+        goes_on_from=None if spec.opening is None else carried_opening(folder, entry, spec.opening),
         **options,
     )
 

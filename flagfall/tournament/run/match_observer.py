@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -21,10 +21,11 @@ from flagfall.events import (
     TurnsPlayed,
 )
 from flagfall.kernel.outcomes import MatchResult, SeatStats
+from flagfall.recording.match_result import ResultReader
 from flagfall.tasks.vgdl.learning_track import TRAINING
 from flagfall.texts import one_line
 from flagfall.timing import Budget, TimeControl
-from flagfall.timing.durations import MS
+from flagfall.timing.durations import MS, NEVER_NS
 from flagfall.tournament.records import (
     TIME_LOSSES,
     MatchRecord,
@@ -52,7 +53,11 @@ _COUNTERS: Final = tuple(
 
 _counted: Final = attrgetter(*_COUNTERS)
 
-_LATE: Final = frozenset({"late", "overrun", "disqualified"})
+_OF_TURNS: Final = tuple(name for name in _COUNTERS if name not in {"reward", "skipped", "start_ns"})
+"""Those of them that a journal has turn by turn, so that the turns of an opening can be left out."""
+
+_LATE: Final = frozenset({"late", "overrun"})
+"""Verdicts of late turns; who is disqualified for being late has an event of its own."""
 
 
 @attrs.frozen
@@ -116,9 +121,14 @@ class _Late:
 
 
 class MatchObserver:
-    """Sink for one match; it also takes batches of plain turns."""
+    """Sink for one match; it also takes batches of plain turns.
 
-    def __init__(self, seats: int, control: TimeControl) -> None:
+    Args:
+        first_turn: the first one that the agents of the match play. Of the turns of an opening, which others
+            played, only rewards and tasks count.
+    """
+
+    def __init__(self, seats: int, control: TimeControl, first_turn: int = 0) -> None:
         self.stalls: int = 0
         self._stalled: str = ""
         self._think = [TimeHistogram() for _ in range(seats)]
@@ -128,9 +138,17 @@ class MatchObserver:
         self._instances: list[_Instance] = []
         self._lates: deque[_Late] = deque(maxlen=KEPT)
         self._stalls: deque[tuple[int, int]] = deque(maxlen=KEPT)
+        self._first_turn = first_turn
+        self._began_ns = NEVER_NS if first_turn else 0
+        self._own = ResultReader()
+        """What the agents of the match have done, if it goes on from an opening."""
 
     def __call__(self, event: Event) -> None:
         """Take an event."""
+        if self._first_turn:
+            if self._is_of_opening(event):
+                return
+            self._own(event)
         if isinstance(event, TurnPlayed):
             self._take_turn(event)
         elif isinstance(event, StallSeen):
@@ -145,14 +163,29 @@ class MatchObserver:
         elif isinstance(event, TaskEnded) and event.ended != "cut":
             self._instances.append(_Instance.of(event))
 
+    def _is_of_opening(self, event: Event) -> bool:
+        """Return whether only rewards and tasks of an event count; charge the time of an opening's turns."""
+        if isinstance(event, TurnPlayed) and event.turn < self._first_turn:
+            self._budgets[event.seat].charge("act", event.spent_ns)
+            if event.turn == self._first_turn - 1:
+                self._began_ns = event.at_ns
+            return True
+        return isinstance(event, ReplyDropped | StallSeen) and event.at_ns <= self._began_ns
+
     def write_batch(self, turns: TurnsPlayed) -> None:
         """Take plain turns, those of a single seat that was on time."""
-        self._close_lates(0, turns.at_ns[0] - turns.spent_ns[0])
-        self._think[0].add_all(turns.spent_ns)
+        ended_ns = turns.at_ns[0] + sum(turns.at_ns[1:])
         if not self._budgets[0].flat:
             for spent_ns in turns.spent_ns:
                 self._budgets[0].charge("act", spent_ns)
-        self._seen_ns[0] = turns.at_ns[0] + sum(turns.at_ns[1:])
+        if turns.turn < self._first_turn:
+            self._began_ns = ended_ns
+            return
+        if self._first_turn:
+            self._own.take_turns(turns)
+        self._close_lates(0, turns.at_ns[0] - turns.spent_ns[0])
+        self._think[0].add_all(turns.spent_ns)
+        self._seen_ns[0] = ended_ns
 
     def set_flush(self, hand_over: Callable[[], None]) -> None:
         """Take the function that flushes a batch."""
@@ -234,7 +267,7 @@ class MatchObserver:
             solved=solved,
             tasks=len(counted),
             turns=result.turns,
-            elapsed_ns=result.elapsed_ns,
+            elapsed_ns=max(0, result.elapsed_ns - self._began_ns),
             stalls=self.stalls,
             game_score=sum(instance.score for instance in counted),
             ticks=sum(instance.ticks for instance in counted),
@@ -253,9 +286,16 @@ class MatchObserver:
                 think_p99_ns=think.quantile_ns(0.99),
                 over_ns=over_ns,
                 thinking=think.pairs(),
-                **dict(zip(_COUNTERS, _counted(report.stats), strict=True)),
+                **self._counters(seat, report.stats),
             )
-            for agent, score, report, think, over_ns in zip(
-                agents, scores, result.seats, self._think, self._over_ns, strict=True
+            for seat, (agent, score, report, think, over_ns) in enumerate(
+                zip(agents, scores, result.seats, self._think, self._over_ns, strict=True)
             )
         )
+
+    def _counters(self, seat: int, stats: SeatStats) -> dict[str, Any]:
+        counters = dict(zip(_COUNTERS, _counted(stats), strict=True))
+        if self._first_turn:
+            own, _ = self._own.seats[seat]
+            counters |= {name: getattr(own, name) for name in _OF_TURNS}
+        return counters

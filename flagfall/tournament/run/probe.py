@@ -103,7 +103,7 @@ async def measure_capacity(
     if not counts_delays():
         raise HostFault("this system does not count for how long a thread waits for a processor (schedstat)")
     with tempfile.TemporaryDirectory(prefix="flagfall-capacity-") as name:
-        probe = _Probe(plan, Path(name), bound_ns)
+        probe = _Probe(plan.without_openings(), Path(name), bound_ns)
         return await probe.play(seconds, trio.Event() if stop is None else stop)
 
 

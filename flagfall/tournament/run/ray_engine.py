@@ -3,15 +3,15 @@
 Ray starts worker processes as needed and reuses them. Ray itself retries nothing: if a worker or its machine
 is lost, the runner plays the match again. The results of a batch are returned together. If they are lost, it
 is not known which match was being played, so its matches are played again one at a time: then each counts its
-own attempts. Journals are returned with the records, so machines share only the program and the files that
-the plan names.
+own attempts. Journals are returned with the records, and those of openings are sent, so machines share only
+the program and the agents and tasks that the plan names.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +20,7 @@ import trio
 
 from flagfall.errors import UsageError
 from flagfall.tasks.catalog import add_pickled, pickled_families
+from flagfall.tasks.code_files import CARRIED
 from flagfall.tournament.folder import JOURNALS, RUNNING
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord
@@ -66,6 +67,9 @@ class RayEngine:
         self._seats = {task.name: 1 if plan.clock == "virtual" else task.seats for task in plan.tasks}
         self._plan = ray.put(plan)
         self._families = pickled_families()
+        carried = {one.sha256: folder / CARRIED / one.sha256 for task in plan.tasks for one in task.openings}
+        contents: Mapping[str, bytes] = {digest: path.read_bytes() for digest, path in carried.items()}
+        self._openings = ray.put(contents)
         self._play = ray.remote(max_retries=0)(play_on_ray)
 
     async def play_batch(self, batch: Batch) -> None:
@@ -90,7 +94,8 @@ class RayEngine:
 
     async def _play_together(self, attempts: Sequence[Attempt]) -> list[tuple[Answer, float]]:
         seats = max(self._seats[attempt.spec.task] for attempt in attempts)
-        reference = self._play.options(num_cpus=seats).remote(self._plan, tuple(attempts), self._families)
+        remote = self._play.options(num_cpus=seats).remote
+        reference = remote(self._plan, tuple(attempts), self._families, self._openings)
         try:
             await self._until_ready(reference)
             played = await trio.to_thread.run_sync(self._take, reference)
@@ -151,14 +156,22 @@ class RayEngine:
             await trio.to_thread.run_sync(self._ray.shutdown)
 
 
-def play_on_ray(plan: TournamentPlan, attempts: Sequence[Attempt], families: bytes) -> list[Played]:
-    """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned."""
+def play_on_ray(
+    plan: TournamentPlan, attempts: Sequence[Attempt], families: bytes, openings: Mapping[str, bytes]
+) -> list[Played]:
+    """Play matches in a worker of Ray, one after another, up to one that cannot be played as planned.
+
+    Args:
+        openings: the journals of openings, by their SHA-256.
+    """
     add_pickled(families)
     played: list[Played] = []
     with tempfile.TemporaryDirectory(prefix="flagfall-") as name:
         folder = Path(name)
-        for inside in (JOURNALS, RUNNING):
+        for inside in (CARRIED, JOURNALS, RUNNING):
             (folder / inside).mkdir()
+        for digest in {attempt.spec.opening.sha256 for attempt in attempts if attempt.spec.opening}:
+            (folder / CARRIED / digest).write_bytes(openings[digest])
 
         def keep(answer: Answer, seconds: float) -> None:
             journal = b""

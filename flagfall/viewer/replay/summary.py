@@ -104,6 +104,13 @@ def _match(header: MatchStarted, tally: Tally) -> dict[str, Any]:
         "clock": shortened(header.clock, MAX_NAME_CHARS),
         "tick_ns": header.tick_ns,
         "steps": header.steps,
+        "parents": [
+            {
+                "turn": exact(parent.turn),
+                "agents": [shortened(name, MAX_NAME_CHARS) for name in parent.agents[:MAX_ENTRIES]],
+            }
+            for parent in header.parents[-MAX_ENTRIES:]
+        ],
         "begun": None if header.begun is None else shortened(header.begun, MAX_NAME_CHARS),
         "flagfall": shortened(header.flagfall, MAX_NAME_CHARS),
         "schema": header.schema,

@@ -14,12 +14,14 @@ import numpy as np
 from flagfall.events import SeatDisqualified
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array
 from flagfall.tournament.excerpts import first_disqualifications, sample, spec_of
+from flagfall.tournament.limits import LimitCurve
 from flagfall.tournament.model import PlannedTask
 from flagfall.tournament.records import MatchRecord, longest_ns
 from flagfall.tournament.stats.differences import Comparisons
 from flagfall.tournament.stats.elo import Ratings
 from flagfall.tournament.stats.intervals import Interval
 from flagfall.tournament.tables import COLUMNS, AgentTable, Column
+from flagfall.tournament.what_if import study_folder
 from flagfall.viewer.report.source import Episode, ReportSource
 
 MAX_POINTS: Final = 24
@@ -331,6 +333,42 @@ def limits(source: ReportSource) -> list[dict[str, Any]]:
         for (soft_ns, hard_ns), tasks in found.items()
         if soft_ns is not None or hard_ns is not None
     ]
+
+
+MAX_LIMIT_CURVES: Final = 50
+"""Most curves of turns lost over the limit, those of the best agents: each takes 2 kB of a page."""
+
+
+def limit_curves(source: ReportSource) -> dict[str, Any]:
+    """Return the share of turns that agents would lose over the limit of a turn, and the advised limits.
+
+    Returns:
+        `curves`: by time control and agent, the fields of `flagfall.tournament.limits.LimitCurve`, with the
+        place of the agent, or `None` for all together. `left_out`: the number of curves that are not there.
+        `unread`: the number of matches whose journals are not. `remarks`: sentences. No journal is read if no
+        turn took any time, as mostly on the virtual clock.
+    """
+    if not source.results.columns.thinking[:, 2].any():
+        return {"curves": [], "left_out": 0, "unread": 0, "remarks": []}
+    found = study_folder(source.folder, source.store, source.plan)
+    place: dict[str, int | None] = {name: number for number, name in enumerate(source.ranked)}
+    place[""] = None
+    controls = list(dict.fromkeys(curve.control for curve in found.curves))
+    order = sorted(found.curves, key=lambda curve: (place[curve.agent] or -1, controls.index(curve.control)))
+    return {
+        "curves": [_limit_curve(curve, place[curve.agent]) for curve in order[:MAX_LIMIT_CURVES]],
+        "left_out": max(0, len(order) - MAX_LIMIT_CURVES),
+        "unread": sum(found.unread.values()),
+        "remarks": list(found.remarks),
+    }
+
+
+def _limit_curve(curve: LimitCurve, agent: int | None) -> dict[str, Any]:
+    shares = {
+        name: [float(f"{share:.{_DIGITS}g}") for share in getattr(curve, name)]
+        for name in ("share", "low", "high")
+    }
+    return attrs.asdict(curve) | shares | {"agent": agent}
 
 
 def disqualifications(source: ReportSource) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from flagfall.viewer.report.comparisons import (
     differences,
     disqualifications,
     learning_curves,
+    limit_curves,
     limits,
     rating_course,
     think_times,
@@ -117,6 +118,7 @@ def match_rows(source: ReportSource, records: list[MatchRecord], target: Path | 
         {
             "match": record.id[:MAX_ID_CHARS],
             "task": tasks[specs[record.id].task] if record.id in specs else None,
+            "opening": str(specs[record.id].opening or "") if record.id in specs else "",
             "seats": [
                 {
                     "agent": rank.get(seat.agent),
@@ -257,6 +259,7 @@ def report_data(
             "agents": think_times(source),
             "limits": limits(source),
         },
+        "limits": limit_curves(source),
         "falls": disqualifications(source),
         "matches": latest_matches(source, target),
         "voids": void_attempts(source),

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from io import BytesIO
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import attrs
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.texts import one_line
 from flagfall.tournament.folder import replace_file
+from flagfall.tournament.limits import LimitCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +35,7 @@ MAX_CURVES: Final = 24
 _COLOURS: Final = ("#0b6aa8", "#b5550f", "#1d7446", "#a03d7b", "#6d4bb0", "#7d6608", "#3f6b74", "#8c4a3c")
 _SOFT, _HARD = "#d58a00", "#d1372d"
 _WIDTH: Final = 6.4
+_LIMITS_HEIGHT: Final = 3.6
 _DPI: Final = 200
 _NAME_CHARS: Final = 28
 _STYLE: Final[Any] = {
@@ -83,6 +89,26 @@ def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list
     return written
 
 
+def limits_plot(curves: Sequence[LimitCurve], form: PlotFormat) -> bytes:
+    """Return a picture of the shares of turns that agents lose over the limit of a turn.
+
+    Raises:
+        UsageError: matplotlib is not installed.
+    """
+    check_plots()
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    names = list(dict.fromkeys(curve.agent for curve in curves if curve.agent))
+    data = [
+        attrs.asdict(curve) | {"agent": names.index(curve.agent) if curve.agent else None} for curve in curves
+    ]
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH, _LIMITS_HEIGHT), layout="constrained")
+        _draw_limits(data, [_name(name) for name in names], figure.add_subplot())
+        return _drawn(figure, form)
+
+
 def _drawn(figure: Figure, form: PlotFormat) -> bytes:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     file = BytesIO()
@@ -114,6 +140,11 @@ def _plots(data: Mapping[str, Any]) -> Iterator[_Plot]:
     times = data["times"]["agents"][:MAX_AGENTS]
     if times:
         yield "think-time", _height(len(times)), lambda axes: _draw_times(axes, data["times"], times, names)
+    curves = data["limits"]["curves"]
+    for place, control in enumerate(dict.fromkeys(curve["control"] for curve in curves)):
+        drawn = [curve for curve in curves if curve["control"] == control]
+        name = f"limits-{place + 1}" if place else "limits"
+        yield name, _LIMITS_HEIGHT, partial(_draw_limits, drawn, names)
 
 
 def _height(rows: int) -> float:
@@ -197,6 +228,41 @@ def _curve_drawing(curve: Mapping[str, Any], task: str, names: Sequence[str]) ->
         axes.set_title(_name(task), fontsize=9)
 
     return draw
+
+
+def _draw_limits(curves: Sequence[Mapping[str, Any]], names: Sequence[str], axes: Axes) -> None:
+    """Draw shares of turns lost on two logarithmic scales, no turn at the bottom; all agents in black."""
+    curves = curves[: MAX_LINES + 1]
+    shares = [share for curve in curves for share in (*curve["share"], curve["advice"]["lost"]) if share]
+    none = 10.0 ** (floor(log10(min(shares, default=1))) - 1)
+    for curve in curves:
+        agent, advice = curve["agent"], curve["advice"]
+        name, colour = ("all agents", "black") if agent is None else (names[agent], _colour(agent))
+        lost = [*map(any, zip(curve["share"], curve["at_least"], strict=True)), False]
+        end = lost.index(False) + 1  # nothing is lost beyond
+        limits = [ns / 1e6 for ns in curve["limits_ns"][:end]]
+        share, low, high = ([max(none, one) for one in curve[key][:end]] for key in ("share", "low", "high"))
+        axes.plot(limits, share, color=colour, lw=1.4, label=name)
+        is_known = [not one for one in curve["at_least"][:end]]
+        axes.fill_between(limits, low, high, where=is_known, color=colour, alpha=0.13, lw=0)
+        if not advice["is_least"]:
+            axes.plot([advice["act_ns"] / 1e6], [advice["lost"]], "o", color=colour, ms=4)
+    longest_ns = max(curve["limits_ns"][-1] for curve in curves)
+    for key, colour, dash in (("soft_ns", _SOFT, "-"), ("hard_ns", _HARD, "--")):
+        for limit_ns in dict.fromkeys(curve[key] for curve in curves):
+            if limit_ns and limit_ns <= longest_ns:
+                axes.axvline(limit_ns / 1e6, color=colour, ls=dash, lw=1.2)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(none, 1.1)
+    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # the usual one writes formulas
+    axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %" if share > none else "none")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(lambda _value, _place: "")
+    axes.set_xlabel("limit of a turn in ms; lines: limits of today; dots: the smallest that are enough")
+    axes.set_ylabel("turns lost, with 95 % interval")
+    axes.set_title(_name("; ".join(dict.fromkeys(curve["control"] for curve in curves))), fontsize=9)
+    axes.legend(fontsize=7, frameon=False, loc="best")
 
 
 def _draw_times(

@@ -209,6 +209,8 @@ def _facts(source: ReportSource) -> Iterator[tuple[str, str]]:
     yield "Clock", plan.clock
     controls = dict.fromkeys(str(task.control) for task in plan.tasks)
     yield "Time control", next(iter(controls)) if len(controls) == 1 else f"{len(controls)} different ones"
+    openings = (f"{len(task.openings):,} of {task.name}" for task in plan.tasks if task.openings)
+    yield "Openings", "; ".join(openings)
     if plan.anchor is not None:
         yield "Anchor (Elo 0)", plan.anchor
     yield from _dates(source, about.get("begun"))

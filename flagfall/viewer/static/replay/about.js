@@ -119,13 +119,14 @@ export class Heading {
 
   /** Show a summary that has grown. */
   grow() {
-    const { over, state, state_detail: detail, turns, seats } = this.store.summary;
+    const { over, state, state_detail: detail, turns, seats, match: { parents } } = this.store.summary;
     const tag = (tone, text) => el("span", { class: `tag ${tone}` }, text);
     const [{ disqualified }] = seats.length === 1 ? seats : [{}];
     fill(this.tags,
       state === "complete" ? null : tag(state === "damaged" ? "bad" : "late", state),
       over && tag(over.reason === "void" ? "bad" : "", REASONS[over.reason] ?? plain(over.reason, 40)),
       tag("", countOf(turns, "turn")),
+      parents.length > 0 && tag("", `played from turn ${parents.at(-1).turn}`),
       disqualified && tag("bad", `disqualified: ${plain(disqualified.reason, 40)}`));
     this.scores.grow();
     const problem = [state === "complete" ? "" : detail, over?.detail].filter(Boolean).join(" ");
@@ -250,6 +251,7 @@ export function settingsPanel(summary) {
     ["Time control", match.time_control],
     ["Clock", match.clock], ["Pace", match.tick_ns ? `a tick every ${duration(match.tick_ns)}` : "lock-step"],
     ["Limit of turns", match.steps === null ? "none" : count(match.steps)],
+    ...match.parents.map(({ turn, agents }) => [`Before turn ${turn}`, `turns of a recorded match of ${agents.join(", ")}`]),
     ["Begun", match.begun ? begunText(match.begun) : "not recorded"],
     ["Recorded by", `flagfall ${match.flagfall}, schema ${match.schema}`],
     ...seats.map((seat, index) => [`Seat ${index}`, seatText(seat)]),

@@ -3,11 +3,6 @@
 import { el, plain } from "../common/dom.js";
 import { count, countOf, searchable } from "../common/format.js";
 
-/** Time until a part that could not be read is tried again. */
-const UNREAD_MS = 5000;
-
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-
 const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
 
 /** List with its fields for a text and a seat. Where the summary does not tell how many rows of a chunk pass, chunks
@@ -167,16 +162,12 @@ export class FilteredRows {
   async count() {
     const run = {};
     this.run = run;
-    for (let k = 0; k < this.summary.chunks.length; k++) {
-      if (this.lengthOf(k) !== null) continue;
-      const columns = await this.store.look(k).catch(() => null); // a notice says why
-      if (this.run !== run) return;
-      if (columns === null) k -= 1;
-      else this.countRows(columns, k);
+    const take = (columns, k) => {
+      if (columns) this.countRows(columns, k);
       this.counted();
-      await pause(columns === null ? UNREAD_MS : 0); // the page draws meanwhile
-      if (this.run !== run) return;
-    }
+    };
+    await this.store.survey((k) => this.lengthOf(k) === null, take, () => this.run !== run);
+    if (this.run !== run) return;
     this.isCounting = false;
     this.counted();
   }

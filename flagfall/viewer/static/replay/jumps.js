@@ -1,5 +1,7 @@
 // Jumps to the next or previous turn of a kind, by the counts of the chunks and the rows of the one that has it.
 
+import { LATE } from "./marks.js";
+
 /** Turns with one of some verdicts. */
 function turnsJudged({ raw }, verdicts) {
   return raw.turn.filter((_, row) => verdicts.has(raw.verdict[row]));
@@ -15,7 +17,6 @@ function turnsOf(columns, kind) {
   return columns.raw.events.filter((event) => event.kind === kind).map((event) => event.turn);
 }
 
-const LATE = new Set(["late", "overrun"]);
 const ILLEGAL = new Set(["illegal"]);
 
 /**

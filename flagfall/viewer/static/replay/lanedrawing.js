@@ -3,12 +3,15 @@
 import { duration } from "../common/format.js";
 import { logarithmic } from "../common/svg.js";
 import { sizedContext, themeColours } from "./canvas.js";
-import { VERDICTS, WORST_FIRST } from "./marks.js";
+import { LATE, VERDICTS, WORST_FIRST } from "./marks.js";
 
 /** Heights in pixels: marks at the top, bars below them, and the bank at the bottom. */
 const MARKS = 14;
 const BARS = 72;
 const BANK = 16;
+
+/** Distance of the lines over turns that are unknown under another time control. */
+const HATCH = 7;
 
 /** Chunks that are read turn by turn; more of them are drawn from their summary. */
 export const MAX_DETAIL_CHUNKS = 8;
@@ -45,11 +48,12 @@ function limitsOf(store) {
 /**
  * Draw a lane.
  * @param {HTMLCanvasElement} canvas canvas of the lane
- * @param {{store: Object, seat: number, first: number, last: number, width: number, scale: Function}} lane what to
- *   draw: turns from `first` to `last` of a seat, on `width` pixels
+ * @param {{store: Object, seat: number, first: number, last: number, width: number, scale: Function,
+ *   judgement: ?Object}} lane what to draw: turns from `first` to `last` of a seat, on `width` pixels; `judgement`:
+ *   under another time control
  */
 export function drawLane(canvas, lane) {
-  const { store, first, last, width, scale } = lane;
+  const { store, first, last, width, scale, judgement } = lane;
   const hasBank = bankOf(store) > 0;
   const height = MARKS + BARS + (hasBank ? BANK + 4 : 0) + 1;
   const context = sizedContext(canvas, width, height);
@@ -62,13 +66,21 @@ export function drawLane(canvas, lane) {
   const inDetail = to - from < MAX_DETAIL_CHUNKS;
   for (let k = from; k <= to; k++) {
     const columns = inDetail ? store.peek(k) : store.chunks.get(k);
-    if (columns && inDetail) drawTurns(pen, lane, columns, marks);
-    else drawSummary(pen, lane, store.summary.chunks[k], marks);
+    if (columns && inDetail) drawTurns(pen, lane, columns, judgement?.columns(k, columns.raw) ?? columns.raw, marks);
+    else drawSummary(pen, lane, k, marks);
   }
-  if (!inDetail) drawSteadyLimits(pen, limitsOf(store));
+  const limits = judgement ? steadyLimits(judgement) : limitsOf(store);
+  if (!inDetail) drawSteadyLimits(pen, limits);
+  const known = judgement ? drawUnknown(pen, lane) : width;
   nameGrid(pen);
-  nameLimits(pen, limitsOf(store));
-  drawMarks(pen, marks);
+  nameLimits(pen, limits);
+  drawMarks(pen, marks, known);
+}
+
+/** Limits of the first turn under another time control; null for none. */
+function steadyLimits({ steady: { soft, hard } }) {
+  const finite = (limit) => (limit === Infinity ? null : limit);
+  return { soft: finite(soft), hard: finite(hard) };
 }
 
 /** Largest bank in the chunks that are at hand, or 0 where the match has none. */
@@ -118,8 +130,8 @@ function nameGrid({ context, colours, width, scale }) {
 }
 
 /** Bars, limits, credits and bank of a chunk; several turns in one pixel show their longest. */
-function drawTurns(pen, { seat, first, last }, columns, marks) {
-  const { raw, turns } = columns;
+function drawTurns(pen, { seat, first, last }, columns, raw, marks) {
+  const { turns } = columns;
   const bars = new Map();
   const isWide = pen.perTurn >= 1;
   for (const turn of turns) {
@@ -176,22 +188,13 @@ function drawLimits({ context, colours, scale }, raw, bars, wide) {
 
 /** Names of the limits at the left end of their lines, beside each other where the lines are close. */
 function nameLimits({ context, colours, scale }, { soft, hard }) {
-  context.font = `10px ${colours.sans}`;
-  context.textAlign = "left";
   let [x, above] = [2, -Infinity];
   const limits = [[soft, "limit", colours.late], [hard === soft ? null : hard, "hard limit", colours.bad]];
   for (const [limit, name, colour] of limits) {
     if (limit === null || limit > scale.domain[1]) continue;
-    const text = `${name} ${duration(limit)}`;
     const y = scale(limit);
-    const wide = context.measureText(text).width + 6;
     if (Math.abs(y - above) > 12) x = 2;
-    context.globalAlpha = 0.85;
-    context.fillStyle = colours.sunken;
-    context.fillRect(x, y - 6, wide, 12);
-    context.globalAlpha = 1;
-    context.fillStyle = colour;
-    context.fillText(text, x + 3, y + 3.5);
+    const wide = nameAt({ context, colours }, `${name} ${duration(limit)}`, x, y, colour);
     [x, above] = [x + wide + 4, y];
   }
 }
@@ -202,23 +205,76 @@ function drawSteadyLimits(pen, { soft, hard }) {
 }
 
 /** Chunk that is drawn from its summary: a band up to its longest turn, and its marks. */
-function drawSummary(pen, { store, seat, first, last }, chunk, marks) {
+function drawSummary(pen, { store, seat, first, last, judgement }, k, marks) {
   const { context, colours, scale, perTurn } = pen;
+  const chunk = store.summary.chunks[k];
   const next = chunk.first + chunk.turns;
   const x = Math.floor((Math.max(chunk.first, first) - first) * perTurn);
   const end = Math.ceil((Math.min(next, last + 1) - first) * perTurn);
   const spent = chunk.max_spent_ns[seat];
-  const isLate = (chunk.max_share[seat] ?? 0) >= 1 || (chunk.late > 0 && store.summary.seats[seat].late > 0);
+  const seen = judgement ? judgement.seen(k, seat) : seenIn(chunk, store.summary.seats[seat], seat);
   if (Number.isFinite(spent)) {
     const y = scale(spent);
-    context.fillStyle = isLate ? colours.lateMark : colours.think;
+    context.fillStyle = seen.some((verdict) => LATE.has(verdict)) ? colours.lateMark : colours.think;
     context.fillRect(x, y, Math.max(1, end - x), MARKS + BARS - y);
   }
-  const middle = (x + end) / 2;
-  if (isLate) mark(marks, middle, "late");
-  if (chunk.illegal && store.summary.seats[seat].illegal) mark(marks, middle, "illegal");
-  const out = store.summary.seats[seat].disqualified;
-  if (out && out.turn >= chunk.first && out.turn < next) mark(marks, middle, "disqualified");
+  for (const verdict of seen) mark(marks, (x + end) / 2, verdict);
+}
+
+/** Verdicts that the summary of a chunk tells of. */
+function seenIn(chunk, { late, illegal, disqualified: out }, seat) {
+  const has = {
+    late: (chunk.max_share[seat] ?? 0) >= 1 || (chunk.late > 0 && late > 0),
+    illegal: chunk.illegal && illegal,
+    disqualified: out && out.turn >= chunk.first && out.turn < chunk.first + chunk.turns,
+  };
+  return Object.keys(has).filter((verdict) => has[verdict]);
+}
+
+/** What comes after the first turn that changes: hatched, and grey from where the seat is disqualified. Returns where it
+ * begins. */
+function drawUnknown({ context, colours, width, perTurn }, { seat, first, judgement }) {
+  const place = (turn) => Math.max(0, (turn + 1 - first) * perTurn);
+  const { out } = judgement.seats[seat];
+  if (out !== null && place(out) < width) {
+    context.globalAlpha = 0.7;
+    context.fillStyle = colours.sunken;
+    context.fillRect(place(out), MARKS, width, BARS);
+    context.globalAlpha = 1;
+  }
+  const x = judgement.first ? place(judgement.first.turn) : width;
+  if (x >= width) return width;
+  context.save();
+  context.beginPath();
+  context.rect(x, MARKS, width - x, BARS);
+  context.clip();
+  context.strokeStyle = colours.control;
+  context.globalAlpha = 0.35;
+  context.beginPath();
+  for (let at = x - (x % HATCH) - BARS; at < width; at += HATCH) {
+    context.moveTo(at, MARKS + BARS);
+    context.lineTo(at + BARS, MARKS);
+  }
+  context.stroke();
+  context.restore();
+  context.fillStyle = colours.accent;
+  context.fillRect(Math.max(0, x - 1), 0, 2, MARKS + BARS);
+  nameAt({ context, colours }, "unknown from here", Math.min(x + 4, width - 100), MARKS + BARS - 8, colours.text);
+  return x;
+}
+
+/** Text on the ground of a lane. */
+function nameAt({ context, colours }, text, x, y, colour) {
+  context.font = `10px ${colours.sans}`;
+  context.textAlign = "left";
+  const wide = context.measureText(text).width + 6;
+  context.globalAlpha = 0.85;
+  context.fillStyle = colours.sunken;
+  context.fillRect(x, y - 6, wide, 12);
+  context.globalAlpha = 1;
+  context.fillStyle = colour;
+  context.fillText(text, x + 3, y + 3.5);
+  return wide;
 }
 
 /** Keep the worst verdict of each place. */
@@ -228,11 +284,12 @@ function mark(marks, x, verdict) {
   if (!before || WORST_FIRST.indexOf(verdict) < WORST_FIRST.indexOf(before.verdict)) marks.set(place, { x, verdict });
 }
 
-function drawMarks({ context, width }, marks) {
+function drawMarks({ context, width }, marks, known) {
   const style = getComputedStyle(context.canvas);
   for (const { x, verdict } of marks.values()) {
     const { shape, colour } = VERDICTS[verdict] ?? VERDICTS.absent;
     context.save();
+    context.globalAlpha = x > known ? 0.6 : 1;
     context.translate(Math.max(0, Math.min(x - 4, width - 8)), 3);
     context.scale(0.8, 0.8);
     context.fillStyle = style.getPropertyValue(colour);

@@ -7,6 +7,7 @@ import { svg } from "../common/svg.js";
 import { onThemeChange, themeName } from "./canvas.js";
 import { drawLane, laneScale } from "./lanedrawing.js";
 import { seatTitle, VERDICTS, verdictShape } from "./marks.js";
+import { OtherClock } from "./otherclock.js";
 import { drawRewards } from "./rewardlane.js";
 import { MAX_SHOWN_SEATS } from "./store.js";
 
@@ -27,15 +28,17 @@ export class LanesPanel {
     this.go = go;
     this.range = null;
     this.drawn = "";
+    this.clock = new OtherClock(store, go, () => this.redraw());
     this.lanes = store.summary.seats.slice(0, MAX_SHOWN_SEATS).map((seat, index) => this.makeLane(seat, index));
     this.rewards = this.makeRewards();
     this.reading = el("span", { class: "muted small number reading" });
     this.title = el("span", { class: "muted small number" });
     this.heading = el("h2");
+    this.legend = el("ul", { class: "bare-list legend small muted" });
     this.element = el("section", { class: "panel lanes", "aria-label": "Rewards and think time" },
-      el("header", {}, this.heading, this.title, this.reading, this.zoomButtons()),
-      this.rewards.element, this.lanes.map((lane) => lane.element),
-      legend(store.summary));
+      el("header", {}, this.heading, this.title, this.reading, this.clock.button, this.zoomButtons()),
+      this.clock.element, this.rewards.element, this.lanes.map((lane) => lane.element),
+      this.legend, this.clock.words);
     this.endTheme = onThemeChange(() => this.redraw());
   }
 
@@ -44,7 +47,8 @@ export class LanesPanel {
     const note = el("span", { class: "muted" }, ` ${laneNote(seat)}`);
     const { summary } = this.store;
     const name = [summary.seats.length > 1 && swatch(index), seatTitle(summary, index), note];
-    return { canvas, ...this.makeRow(name, canvas, (turn) => this.timeOf(turn, index)) };
+    const row = this.makeRow(name, canvas, (turn) => this.timeOf(turn, index));
+    return { canvas, moveHandles: this.clock.makeHandles(row.room), ...row };
   }
 
   /** Lane of what the seats have been paid. */
@@ -113,7 +117,10 @@ export class LanesPanel {
   /** Think time and verdict of a turn. */
   timeOf(turn, seat) {
     const { columns, row } = this.rowOf(turn, seat);
-    return row < 0 ? [] : [duration(columns.raw.spent_ns[row]), plain(columns.raw.verdict[row], 20)];
+    if (row < 0) return [];
+    const verdict = plain(columns.raw.verdict[row], 20);
+    const other = this.judgement?.verdict(this.store.chunkOf(turn), row) ?? verdict;
+    return [duration(columns.raw.spent_ns[row]), verdict, ...(other === verdict ? [] : [`under another clock ${other}`])];
   }
 
   /** What a turn's actions earned. */
@@ -147,7 +154,7 @@ export class LanesPanel {
     const [first, last] = this.view;
     const width = this.lanes[0]?.room.clientWidth ?? 0;
     if (!width) return;
-    const key = `${first} ${last} ${width} ${version} ${themeName()}`;
+    const key = `${first} ${last} ${width} ${version} ${themeName()} ${this.clock.version}`;
     if (key !== this.drawn) {
       this.drawn = key;
       this.drawLanes(first, last, width);
@@ -174,11 +181,18 @@ export class LanesPanel {
     if (!this.rewards.element.hidden) {
       drawRewards(this.rewards.drawing, { store: this.store, seats: this.lanes.length, first, last, width });
     }
-    this.lanes.forEach((lane, seat) => drawLane(lane.canvas, { store: this.store, seat, first, last, width, scale }));
+    this.judgement = this.clock.draw(scale);
+    showLegend(this.legend, this.store.summary, this.judgement);
+    const view = { store: this.store, first, last, width, scale, judgement: this.judgement };
+    this.lanes.forEach((lane, seat) => {
+      drawLane(lane.canvas, { ...view, seat });
+      lane.moveHandles();
+    });
   }
 
   close() {
     this.endTheme();
+    this.clock.close();
   }
 }
 
@@ -197,14 +211,15 @@ function laneLabel(seat) {
   return `Think time of ${plain(seat.name, 60)} in ${countOf(seat.turns, "turn")}. ${laneNote(seat)}`;
 }
 
-/** Meaning of the marks that occur in the match, by word and shape. */
-function legend(summary) {
+/** Show the meaning of the marks that occur in the match, or under another clock, by word and shape. */
+function showLegend(element, summary, judgement) {
   const occurs = {
     late: summary.seats.some((seat) => seat.late),
     overrun: summary.seats.some((seat) => seat.late) && summary.match.limits?.act_abort,
     illegal: summary.seats.some((seat) => seat.illegal),
     disqualified: summary.seats.some((seat) => seat.disqualified),
     absent: summary.seats.some((seat) => seat.disqualified),
+    ...Object.fromEntries([...(judgement?.verdicts ?? [])].map((verdict) => [verdict, true])),
   };
   const key = (colour, dashed = false) => {
     const look = dashed ? { "stroke-width": 1.5, "stroke-dasharray": "4 3" } : { "stroke-width": 7 };
@@ -218,5 +233,5 @@ function legend(summary) {
   for (const [verdict, seen] of Object.entries(occurs)) {
     if (seen) items.push(el("li", { title: VERDICTS[verdict].means }, verdictShape(verdict), verdict));
   }
-  return el("ul", { class: "bare-list legend small muted" }, items);
+  fill(element, items);
 }

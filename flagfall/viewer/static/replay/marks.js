@@ -52,11 +52,18 @@ export const VERDICTS = {
     tone: "bad", colour: "--bad-mark", shape: "M1 0 5 3.6 9 0 10 1 6.4 5 10 9 9 10 5 6.4 1 10 0 9 3.6 5 0 1Z",
     means: "out of the match in this turn; NIL was played",
   },
+  unknown: {
+    tone: "", colour: "--late-mark", shape: "M5 0a5 5 0 1 0 .01 0ZM5 2.4a2.6 2.6 0 1 1-.01 0Z",
+    means: "under another clock: late or not, as the recorded time does not tell",
+  },
   absent: { tone: "", colour: "--control-line", shape: "M0 4H10V6H0Z", means: "disqualified before; NIL was played" },
 };
 
+/** Verdicts that count as late. */
+export const LATE = new Set(["late", "overrun"]);
+
 /** Order in which marks that share a place are shown: the first one wins. */
-export const WORST_FIRST = ["disqualified", "illegal", "overrun", "late", "absent"];
+export const WORST_FIRST = ["disqualified", "illegal", "overrun", "late", "unknown", "absent"];
 
 /**
  * Small picture of the shape of a verdict.

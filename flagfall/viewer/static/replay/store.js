@@ -237,6 +237,24 @@ export class Store {
   }
 
   /**
+   * Look at chunks one after the other, while the page draws. One that cannot be read is tried again.
+   * @param {function(number): boolean} isWanted decides whether a chunk is looked at
+   * @param {function(?Columns, number): void} take called with a chunk and its number, or null if it was not read
+   * @param {function(): boolean} isOver decides after each chunk whether to stop
+   */
+  async survey(isWanted, take, isOver) {
+    for (let k = 0; k < this.summary.chunks.length; k++) {
+      if (!isWanted(k)) continue;
+      const columns = await this.look(k).catch(() => null); // a notice says why
+      if (isOver()) return;
+      take(columns, k);
+      if (columns === null) k -= 1;
+      await new Promise((done) => setTimeout(done, columns === null ? RETRY_MS : 0));
+      if (isOver()) return;
+    }
+  }
+
+  /**
    * Pictures of a chunk if they are there; otherwise they are fetched.
    * @param {number} k number of the chunk
    * @returns {Object|undefined}

@@ -150,6 +150,7 @@ class ReplayView {
       { keys: ["+", "="], does: "Think time: fewer turns", group: "Look", run: () => this.lanes.zoom(0.5) },
       { keys: ["-"], does: "Think time: more turns", group: "Look", run: () => this.lanes.zoom(2) },
       { keys: ["0"], does: "Think time: the whole match", group: "Look", run: () => this.lanes.zoom(Infinity) },
+      { keys: ["u"], does: "Think time: under another clock", group: "Look", run: () => this.lanes.clock.toggle() },
       { keys: ["f"], does: "Filter the events", group: "Look", run: () => this.events.rows.search.focus() },
       { keys: ["e"], does: "Show this turn in the list of events", group: "Look", run: () => this.events.reveal() },
     ];

@@ -8,6 +8,7 @@ import { openSource } from "../replay/source.js";
 import { agentChoice } from "./choice.js";
 import { crossSection } from "./cross.js";
 import { curvesSection, ratingSection } from "./courses.js";
+import { limitsSection } from "./limits.js";
 import { matchesSection, replaysSection } from "./matches.js";
 import { reportName, reportSection } from "./parts.js";
 import { leadLine, standingsSection } from "./standings.js";
@@ -17,7 +18,7 @@ import { faultsSection, thinkSection } from "./times.js";
 const REPORT_MAX_TITLE = 120;
 const REPORT_MAX_FACT = 200;
 const PART_NAMES = { standings: "Standings", replays: "Replays", cross: "Cross table", tasks: "Tasks", curves: "Learning",
-  rating: "Rating", times: "Think time", faults: "Faults", matches: "Matches", facts: "Tournament" };
+  rating: "Rating", times: "Think time", limits: "Limits", faults: "Faults", matches: "Matches", facts: "Tournament" };
 
 /** Head of the report: title, who leads, state; all facts stand at the end. */
 function reportHead(data) {
@@ -40,7 +41,7 @@ function factsSection(data) {
 function reportView(data) {
   const choice = agentChoice(data.agents.length);
   const parts = [standingsSection(data), replaysSection(data), crossSection(data), tasksSection(data), curvesSection(data, choice),
-    ratingSection(data, choice), thinkSection(data), faultsSection(data), matchesSection(data), factsSection(data)].filter(Boolean);
+    ratingSection(data, choice), thinkSection(data), limitsSection(data, choice), faultsSection(data), matchesSection(data), factsSection(data)].filter(Boolean);
   const links = parts.map((part) => el("a", { href: `#${part.id}` }, PART_NAMES[part.id]));
   return el("div", { class: "report" }, reportHead(data), el("nav", { class: "contents scrolls", "aria-label": "Parts of the report" }, links), parts,
     el("footer", { class: "muted small" }, "Made by flagfall. This file needs no network."));

@@ -45,8 +45,10 @@ export function matchesSection(data) {
 
 /** Columns that both tables have. */
 function reportColumns(data) {
+  const hasOpenings = [...data.matches.rows, ...data.embedded].some((row) => row.opening);
   return [
     { label: "Task", value: (row) => data.tasks[row.task]?.name ?? "", cell: (row) => taskName(data, row.task) },
+    ...(hasOpenings ? [{ label: "Opening", value: (row) => row.opening, cell: (row) => reportName(row.opening || "–") }] : []),
     { label: "Agents and scores", value: (row) => row.seats.map(({ agent }) => data.agents[agent] ?? "").join(" "), cell: (row) => el("span", { class: "seats" }, row.seats.map((seat) => reportSeatOf(data, seat))) },
     { label: "Turns", number: true, value: (row) => row.turns, cell: (row) => count(row.turns) },
     { label: "Late", number: true, value: (row) => row.late, cell: (row) => (row.late ? count(row.late) : "·") },

@@ -17,7 +17,9 @@ const REPORT_FAR_LIMIT = 1000;
 
 /** Share of an agent's turns at either end of its times that does not stretch the scale. */
 const REPORT_RARE = 0.001;
-const REPORT_UNITS = [["1 ns", 1], ["10 ns", 10], ["100 ns", 100], ["1 µs", 1e3], ["10 µs", 1e4], ["100 µs", 1e5], ["1 ms", 1e6], ["10 ms", 1e7],
+
+/** Marks of scales of durations, in nanoseconds. */
+export const REPORT_UNITS = [["1 ns", 1], ["10 ns", 10], ["100 ns", 100], ["1 µs", 1e3], ["10 µs", 1e4], ["100 µs", 1e5], ["1 ms", 1e6], ["10 ms", 1e7],
   ["100 ms", 1e8], ["1 s", 1e9], ["10 s", 1e10], ["1:40", 1e11], ["16:40", 1e12], ["2.8 h", 1e13], ["28 h", 1e14]];
 
 /**
@@ -88,8 +90,13 @@ function reportUsualBins({ first, counts }) {
   return [first + upTo(counts), first + counts.length - upTo([...counts].reverse())];
 }
 
-/** Every n-th of some marks, so that at most `most` are left. */
-function reportThinned(marks, most) {
+/**
+ * Every n-th of some marks.
+ * @param {Array} marks the marks
+ * @param {number} most most that are left
+ * @returns {Array}
+ */
+export function reportThinned(marks, most) {
   const step = Math.max(1, Math.ceil(marks.length / Math.max(1, most)));
   return marks.filter((_, place) => place % step === 0);
 }
