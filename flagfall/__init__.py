@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from flagfall.errors import AgentFault, FlagfallError, HostFault, UsageError
     from flagfall.gvgai.play_track import TrackTimes, play_track
     from flagfall.gvgai.sample_players import with_state_observation
+    from flagfall.kernel.agent_seat import Seat
     from flagfall.kernel.hosting import Briefing
     from flagfall.kernel.outcomes import MatchResult, Outcome, StepResult
-    from flagfall.kernel.seat import Seat
     from flagfall.playing import play, run
     from flagfall.recording.journal.reader import read_journal
     from flagfall.recording.journal.writer import Journal
@@ -70,9 +70,9 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.events": "events",
         "flagfall.gvgai.play_track": "TrackTimes play_track",
         "flagfall.gvgai.sample_players": "with_state_observation",
+        "flagfall.kernel.agent_seat": "Seat",
         "flagfall.kernel.hosting": "Briefing",
         "flagfall.kernel.outcomes": "MatchResult Outcome StepResult",
-        "flagfall.kernel.seat": "Seat",
         "flagfall.playing": "play run",
         "flagfall.recording.journal.reader": "read_journal",
         "flagfall.recording.journal.writer": "Journal",

@@ -178,7 +178,7 @@ def test_a_wrong_name_would_be_noticed() -> None:
     assert not resolves("flagfall.kernel.match.no_such_function")
     assert not resolves("flagfall.no_such_module")
     assert is_public("flagfall.tasks.Task.reset")
-    assert not any(map(is_public, named("from flagfall.kernel.seat import (\n    Seat,\n)\n")))
+    assert not any(map(is_public, named("from flagfall.kernel.agent_seat import (\n    Seat,\n)\n")))
     assert not is_public("flagfall.tasks.catalog.make_task")
     assert list(tree_paths("```\nflagfall/\n  a/\n    b.py  text\n  c.py\n```\n")) == ["a/", "a/b.py", "c.py"]
     assert not list(ROOT.glob("flagfall/no_such.py"))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from flagfall.agents.samples.llm.settings import ModelOptions
     from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.agents.zmq.host import RemoteLearnerHost
+    from flagfall.kernel.agent_seat import Seat
     from flagfall.kernel.hosting import Briefing
-    from flagfall.kernel.seat import Seat
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -45,8 +45,8 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.agents.samples.llm.settings": "ModelOptions",
         "flagfall.agents.wire.admission": "JoinPolicy",
         "flagfall.agents.zmq.host": "RemoteLearnerHost",
+        "flagfall.kernel.agent_seat": "Seat",
         "flagfall.kernel.hosting": "Briefing",
-        "flagfall.kernel.seat": "Seat",
     },
 )
 del TYPE_CHECKING, lazy_names

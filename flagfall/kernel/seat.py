@@ -1,6 +1,6 @@
-"""A seat of a match, which has two ends: the agent's, and that of its host and the referee.
+"""A seat of a match, at the end of its agent's host and of the referee.
 
-It consists of a turn channel and a turn clock.
+The agent's end is `flagfall.kernel.agent_seat.Seat`. A seat consists of a turn channel and a turn clock.
 
 Rule 1: a turn's clock starts when the agent takes the turn, or when it is posted if the agent is not waiting
     for it (still busy, or computing). Waiting in a queue of the host is not charged.
@@ -16,13 +16,14 @@ Rule 6: time lost to others is not charged. If a turn seems late on a host that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from flagfall.errors import UNRESPONSIVE
 from flagfall.events import ON_TIME, Verdict
-from flagfall.kernel.channels.turn_channel import Envelope, NoPublicConstructor, open_turn_channel
+from flagfall.kernel.agent_seat import Seat
+from flagfall.kernel.channels.turn_channel import Envelope, open_turn_channel
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import describe_observation, describe_task, spaces_of
 from flagfall.kernel.turn_delay import TurnDelay
@@ -32,7 +33,7 @@ from flagfall.timing.deadlines import ignore
 from flagfall.timing.turn_clock import ClockState, TurnClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from flagfall.errors import AgentFault
     from flagfall.events import Printed
@@ -57,79 +58,7 @@ UNDER_WAY_NS: Final = 500_000
 """Wait for an answer that is being delivered, before looking again; the loop receives it on its arrival."""
 
 
-class Reply(Protocol):
-    """Function with which an agent answers."""
-
-    def __call__(self, action: Any = None, number: int | None = None) -> None:
-        """Answer the turn that was taken last, or the one with this number.
-
-        Never blocks, and never raises for a reply that comes too late: such a reply is dropped and
-        counted. The world may move on inside this call.
-        """
-
-
-_ACTS: Final = frozenset({"act"})
-
-_WAITING, _PAUSED, _RUNNING, _, _OVERRUN = ClockState
-
-
-class Seat(metaclass=NoPublicConstructor):
-    """The agent's end of a match.
-
-    An agent that is a full actor gets it as `run(seat)`:
-
-        async for turn in seat:
-            seat.reply(choose(turn.observation))
-
-    It is all that an agent in the loop holds of its match, so no attribute of it leads to the clock by which
-    the agent is judged, nor to the host's end. What it needs of these are functions, bound when it is made:
-    only the inside of a function, such as `__self__`, leads further.
-
-    Attributes:
-        number: zero-based index of the seat in the match.
-        timer: the elapsed and remaining time of the turn that was taken last.
-        turn: takes the newest turn that waits for an answer, and waits until there is one. Turns that were
-            judged before the agent asked for them are not shown. If it is cancelled, nothing was taken: the
-            next call gets the turn. Raises `trio.EndOfChannel` when the match is over or the seat is
-            disqualified, and `trio.BusyResourceError` where another task of the agent waits already.
-        reply: answers the turn that was taken last (see `Reply`).
-        note: attaches a note to the turn that is answered next (see `flagfall.kernel.hosting.Briefing.note`).
-        close: leaves the match: the seat is disqualified as `gone`, unless the match is over.
-        closed: there will be no more turns.
-    """
-
-    __slots__ = ("_wants", "close", "closed", "note", "number", "reply", "timer", "turn")
-
-    def __init__(self, host_seat: HostSeat, reply: Reply) -> None:
-        self.number: int = host_seat.number
-        self.timer: ElapsedTimer = ElapsedTimer(host_seat.now, host_seat.time_of_turn)
-        self.turn: Callable[[], Coroutine[Any, Any, Envelope]] = host_seat.take_turn
-        self.reply: Reply = reply
-        self.note: Callable[[Any], None] = host_seat.take_note
-        self.close: Callable[[], None] = host_seat.leave
-        self.closed: bool = False
-        self._wants: frozenset[str] = _ACTS
-
-    def __repr__(self) -> str:
-        return f"<Seat {self.number}{' (closed)' if self.closed else ''}>"
-
-    @property
-    def wants(self) -> frozenset[str]:
-        """Return the phases that the agent wants to be asked in; the others are answered for it."""
-        return self._wants
-
-    @wants.setter
-    def wants(self, phases: Iterable[str]) -> None:
-        self._wants = frozenset(phases)  # here, so that whatever else it may be fails in the agent
-
-    def __aiter__(self) -> Seat:
-        return self
-
-    async def __anext__(self) -> Envelope:
-        try:
-            return await self.turn()
-        except trio.EndOfChannel:
-            raise StopAsyncIteration from None
+_WAITING, _PAUSED, _RUNNING, _BUSY, _OVERRUN = ClockState
 
 
 class HostSeat:
@@ -207,7 +136,14 @@ class HostSeat:
         self._channel = open_turn_channel(self)
         self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
         self.budget: Budget = self.clock.budget
-        self.agent: Seat = Seat._create(self, self._channel.reply)  # noqa: SLF001 - the two ends belong together
+        self.agent: Seat = Seat._create(  # noqa: SLF001 - the two ends belong together
+            number,
+            ElapsedTimer(self.now, self.time_of_turn),
+            self.take_turn,
+            self._channel.reply,
+            self.take_note,
+            self.leave,
+        )
 
     def __repr__(self) -> str:
         return f"<HostSeat {self.number}: {self._channel.statistics()}>"
@@ -285,6 +221,8 @@ class HostSeat:
         clock = self.clock
         if clock.state is _OVERRUN:
             self._end_overrun()
+        elif clock.state is _BUSY:
+            self._fire_if_due(self.now())
         envelope = self._channel.take()
         if envelope is None:
             envelope = await self._wait()
@@ -341,12 +279,19 @@ class HostSeat:
             return
         if channel.waiting is not None and clock.is_running:
             now_ns = self.now()
-            if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
-                self.fire(now_ns)  # it came too late for this one; that may post the next
+            self._fire_if_due(now_ns)  # the timekeeper must not find a paused clock; that may post the next
             if clock.state is not _WAITING and channel.waiting is not None:  # else it is over
                 clock.pause(now_ns, channel.waiting.number)
                 return
         clock.reset()
+
+    def _fire_if_due(self, now_ns: int) -> None:
+        """Judge a turn whose time is over, for which the timekeeper has not run since.
+
+        So whether the agent can still take it does not depend on who runs first at that moment.
+        """
+        if now_ns >= self.clock.due_ns:
+            self.fire(now_ns)
 
     def _end_overrun(self) -> None:
         self.clock.reset()
@@ -381,6 +326,7 @@ class HostSeat:
             return
         self._referee.replied_stale(self, envelope, value, now_ns, now_ns - self.taken_ns)
         self.clock.end_older(is_open=self._channel.waiting is not None)
+        self._fire_if_due(now_ns)
 
     def answered_nothing(self, number: object) -> None:
         """Report a reply that answers no turn that was taken."""

@@ -99,6 +99,7 @@ class _Record:
         self.printed: tuple[Printed, ...] = ()
         self._seat = seat
         self._task = (-1, 0)  # the number of its first turn, and its start
+        self._is_ready_known = False
         self.first = self._next = point.turn
         self._is_solo = len(point.header.agents) == 1
         for event in point.later_events():
@@ -112,13 +113,12 @@ class _Record:
     def _take(self, event: Event) -> None:
         if isinstance(event, TurnPlayed):
             self._next = event.turn + 1
-            turn, began_ns = self._task
-            if turn == event.turn and (ready_ns := self._ready_ns(event)) > began_ns:
-                self.inits[turn] = min(self.inits.get(turn, ready_ns), ready_ns)
+            if event.turn == self._task[0]:
+                self._take_ready(event)
             if event.seat == self._seat and event.verdict != "absent":
                 self._take_turn(event)
         elif isinstance(event, TaskStarted):
-            self._task = self._next, event.at_ns
+            self._task, self._is_ready_known = (self._next, event.at_ns), False
         elif isinstance(event, TaskEnded):
             self.results.append((self._next, event))
         elif isinstance(event, MatchEnded):
@@ -134,13 +134,23 @@ class _Record:
             if len(self.incidents) == 1 and isinstance(event, ReplyDropped) and event.why != "unasked":
                 self.before = event if event.turn < self.first else None
 
-    def _ready_ns(self, event: TurnPlayed) -> int:
-        """Return when a turn had begun, as far as its record tells."""
-        if event.verdict in {"absent", "disqualified"} or self.tick_ns is None:
-            return _began_ns(event)
-        return event.at_ns - self.tick_ns
+    def _take_ready(self, event: TurnPlayed) -> None:
+        """Take when the first turn of a task had begun, as far as a record of it tells."""
+        turn, began_ns = self._task
+        if event.verdict not in {"absent", "disqualified"}:
+            ready_ns = _began_ns(event) if self.tick_ns is None else event.at_ns - self.tick_ns
+            if not self._is_ready_known:
+                self._is_ready_known = True
+                self.inits.pop(turn, None)
+        elif self._is_ready_known or self.tick_ns is not None:  # it had begun by then, and maybe long before
+            return
+        else:
+            ready_ns = event.at_ns
+        if ready_ns > began_ns:
+            self.inits[turn] = min(self.inits.get(turn, ready_ns), ready_ns)
 
     def _take_turn(self, event: TurnPlayed) -> None:
+        before = self.turns.get(self.last)
         self.turns[event.turn] = event
         self.last = event.turn
         if event.verdict in {ON_TIME, "illegal"}:
@@ -152,8 +162,8 @@ class _Record:
                 )
             self.answers[answered] = event
             turn, began_ns = self._task
-            if self.tick_ns is not None and answered == turn:  # it was made after the tick before
-                ready_ns = event.at_ns - self.tick_ns - event.spent_ns
+            if self.tick_ns is not None and before is not None and turn == answered < event.turn:
+                ready_ns = before.at_ns - event.spent_ns  # it was made after the seat's turn before
                 if ready_ns > began_ns:
                     self.inits[turn] = max(self.inits.get(turn, ready_ns), ready_ns)
 

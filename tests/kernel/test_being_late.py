@@ -327,20 +327,25 @@ async def test_an_agent_that_blocks_the_loop_past_its_hard_limit_is_out_whatever
     assert [e.reason for e in played.disqualified] == ["late"]
 
 
+@pytest.mark.parametrize("answers", [True, False])
 @pytest.mark.parametrize("busy_in", range(2 * BURST_ENVELOPES))
-def test_a_turn_that_follows_a_late_one_at_once_has_its_whole_time(busy_in: int):
+def test_a_turn_that_follows_a_late_one_at_once_has_its_whole_time(busy_in: int, answers: bool):
     """An agent is busy until the very moment at which the turn that waits for it is late, too.
 
-    It asks for the next turn then, before or after the loop has had to run.
+    It asks for the next turn then, before or after the loop has had to run, and is not shown the late one.
     """
+    taken: list[int] = []
 
     async def body(seat: Any) -> None:
         async for turn in seat:
+            taken.append(turn.number)
             if turn.number == busy_in:
                 await trio.sleep(0.08)
-            seat.reply(1)
+            if turn.number != busy_in or answers:
+                seat.reply(1)
 
     played = play(CountTask(20), body, control="act=40ms/1s")
     late = [turn.turn for turn in played.turns if turn.verdict == "late"]
     assert late == [busy_in, busy_in + 1]
+    assert taken == [turn for turn in range(20) if turn != busy_in + 1]
     assert [turn.spent_ns for turn in played.turns if turn.turn > busy_in + 1] == [0] * (18 - busy_in)

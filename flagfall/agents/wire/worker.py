@@ -274,7 +274,7 @@ class _Link:
 
 
 class _WireSeat:
-    """The seat of an agent at this end of the protocol, as `flagfall.kernel.seat.Seat` in the loop."""
+    """The seat of an agent at this end of the protocol, as `flagfall.kernel.agent_seat.Seat` in the loop."""
 
     def __init__(self, link: _Link) -> None:
         self._time: tuple[int, int, object] = link.now(), NEVER_NS, None
