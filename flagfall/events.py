@@ -84,6 +84,24 @@ class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
         return {name: getattr(self, name) for name in self.__struct_fields__ if name != "at_ns"}
 
 
+class Parent(Struct, frozen=True, omit_defaults=True):
+    """A recorded match from which another one goes on, and what held until then.
+
+    Attributes:
+        turn: the number of the first turn that was played anew; the turns before are those of the parent.
+        sha256: of the parent's journal, not compressed: the digits that `sha256sum` prints.
+        agents: who played until then, in seat order.
+        seed: the root seed until then: the tasks that had begun have seeds that derive from it.
+        time_control: the time control until then.
+    """
+
+    turn: Whole
+    sha256: str
+    agents: Sequence[str]
+    seed: int
+    time_control: str
+
+
 class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     """Start of a match, with everything that is needed to execute it again.
 
@@ -100,6 +118,8 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
         rules: revisions of the rules of task families (`flagfall.tasks.task`); a family that is
             missing was played by revision 1.
         code: SHA-256 of the user's own files that the tasks were made from, by their names.
+        parents: of a branch (`flagfall branch`), the matches whose turns it repeats, by growing turns. The
+            other fields are those of the newest turns.
     """
 
     schema: Whole
@@ -116,6 +136,11 @@ class MatchStarted(Event, frozen=True, tag="match", kw_only=True):
     config: str | None = None
     rules: Mapping[str, int] = {}
     code: Mapping[str, str] = {}
+    parents: tuple[Parent, ...] = ()
+
+    def settings_at(self, turn: int) -> Parent | MatchStarted:
+        """Return what names the agents, the seed and the time control of a turn."""
+        return next((parent for parent in self.parents if turn < parent.turn), self)
 
 
 class SeatReady(Event, frozen=True, tag="ready"):

@@ -26,11 +26,13 @@ from flagfall.agents.process.isolation import (
 )
 from flagfall.agents.registry import check_agent_file
 from flagfall.errors import UsageError
+from flagfall.kernel.continuation import Continuation
 from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MAX_SEED, MatchResult
 from flagfall.kernel.roles import SchedulerRole
+from flagfall.recording.branching import BranchPoint
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import TaskSetup, build_scheduler
 from flagfall.tasks.task import REVISIONS, Task
@@ -59,9 +61,11 @@ class MatchRequest:
         steps: the most turns of the match, at least 1.
         tick_ns: real-time pace: the time of a tick in nanoseconds, at least 1; `None` for lock-step pace.
         journal: the file to record the match in, or a `Journal`.
+        goes_on_from: the turn of a recorded match from which this one goes on; it has the tasks and their
+            scheduler, so these are left out then. `branch_request` fills in the rest from its header.
     """
 
-    tasks: Tasks
+    tasks: Tasks = ()
     agents: tuple[Player, ...]
     scheduler: str | None = None
     time_control: TimeControl = attrs.field(default=None, converter=_control)
@@ -71,6 +75,7 @@ class MatchRequest:
     tick_ns: int | None = None
     journal: Path | Journal | None = None
     sinks: tuple[Sink, ...] = ()
+    goes_on_from: BranchPoint | None = None
 
     def check(self, named: Named = str, *, private: Iterable[Path] = ()) -> None:
         """Check everything that can be known before tasks and hosts are made.
@@ -110,7 +115,8 @@ class MatchRequest:
 
     def _check_records(self, private: Iterable[Path]) -> None:
         """Refuse sandboxes that show a record of their match, as it holds the seed."""
-        records = [*([self.journal] if isinstance(self.journal, Path) else []), *private]
+        parent = [] if self.goes_on_from is None else [self.goes_on_from.journal]
+        records = [*([self.journal] if isinstance(self.journal, Path) else []), *parent, *private]
         for player in self.agents:
             if records and player.isolation.kind == "sandbox":
                 code = code_of(player.agent) if isinstance(player.agent, str) else ()
@@ -137,6 +143,46 @@ def check_count(field: str, value: Any) -> None:
         raise UsageError(f"{field} {value!r}: write a whole number, at least 1")
 
 
+def branch_request(
+    point: BranchPoint,
+    agents: Sequence[Player],
+    *,
+    time_control: TimeControl | str | None = None,
+    clock: Literal["wall", "virtual"] | None = None,
+    seed: int | None = None,
+    steps: int | None = None,
+) -> MatchRequest:
+    """Return the request for a match that goes on from a recorded one; what is `None` stays as it was there.
+
+    Args:
+        agents: one for each seat; a host `RecordedHost` plays on what is recorded
+            (`flagfall.recording.recorded_host`).
+        time_control: from the turn on; the recorded times are charged to it.
+        seed: the root seed of what begins from the turn on: tasks, and the agents' own seeds. The task
+            scheduler and the task that runs have begun with that of the recorded match.
+
+    Raises:
+        UsageError: the number of agents is not that of the seats, or the match is over by then.
+    """
+    header = point.header
+    if len(agents) != len(header.agents):
+        raise UsageError(
+            f"{point.journal} has {len(header.agents)} seats, and {len(agents)} agents are given"
+        )
+    most = header.steps if steps is None else steps
+    if most is not None and most <= point.turn:
+        raise UsageError(f"steps {most}: {point.turn} turns are recorded; a match that goes on needs more")
+    return MatchRequest(
+        agents=tuple(agents),
+        time_control=header.time_control if time_control is None else time_control,
+        clock=("virtual" if header.clock == "virtual" else "wall") if clock is None else clock,
+        seed=header.seed if seed is None else seed,
+        steps=most,
+        tick_ns=header.tick_ns,
+        goes_on_from=point,
+    )
+
+
 async def play_request(request: MatchRequest, stop: trio.Event | None = None) -> MatchResult:
     """Play a match in the running event loop; it must have the clock of the request.
 
@@ -149,7 +195,13 @@ async def play_request(request: MatchRequest, stop: trio.Event | None = None) ->
     """
     virtual, journal = request.clock == "virtual", request.journal
     hosts = [player.seated(virtual=virtual) for player in request.agents]
-    scheduler, header = build_scheduler(request.tasks, request.scheduler, request.steps)
+    continuation: Continuation | None = None
+    if request.goes_on_from is None:
+        scheduler, header = build_scheduler(request.tasks, request.scheduler, request.steps)
+        header["rules"] = dict(REVISIONS)
+    else:
+        execute = request.goes_on_from.execute
+        scheduler, continuation, header = execute(request.time_control, request.seed)
     recorder = [] if journal is None else [journal if isinstance(journal, Journal) else Journal(journal)]
     return await play_match(
         scheduler,
@@ -160,7 +212,8 @@ async def play_request(request: MatchRequest, stop: trio.Event | None = None) ->
         tick_ns=request.tick_ns,
         sinks=[*recorder, *request.sinks],
         stop=stop,
-        header={"flagfall": _own_version(), "rules": dict(REVISIONS), **header},
+        header={"flagfall": _own_version(), **header},
+        continuation=continuation,
     )
 
 

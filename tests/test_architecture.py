@@ -67,7 +67,10 @@ PURE = (
 """Files and folders of pure logic: an event loop, a clock or a thread is an argument, or belongs in a file of
 `IMPURE`."""
 IMPURE = {
-    *(f"kernel/{name}.py" for name in ("environment", "match", "scheduling", "seat", "tracebacks")),
+    *(
+        f"kernel/{name}.py"
+        for name in ("environment", "match", "rehearsal", "scheduling", "seat", "tracebacks")
+    ),
     "kernel/channels/pipes.py",
     "kernel/channels/turn_channel.py",
     "kernel/referee/async_referee.py",

@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "ctl": "Show or control a running tournament.",
     "serve": "Show a tournament in a browser while it runs.",
     "verify": "Execute a recorded match again, or check the results of a tournament.",
+    "branch": "Play on from a turn of a recorded match, with other agents, clocks or seeds.",
     "replay": "Show a recorded match in the browser, or write it into one HTML file.",
     "transcript": "Print the dialogue of a recorded byte match, one JSON object per line.",
     "results": "Print the statistics of a recorded match, or the standings of a tournament.",

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from operator import sub
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
+from msgspec.structs import replace
+
 from flagfall.events import Event, TurnPlayed, TurnsPlayed
 from flagfall.timing import NEVER_NS
 from flagfall.timing.deadlines import ignore
@@ -188,6 +190,38 @@ class EventDispatcher:
             self.flush_held()
         self._give(self._sinks, event)
 
+    def repeat(self, event: Event) -> None:
+        """Pass on an event of an earlier match; plain turns are held back as those of this match are."""
+        held = self.held
+        if held is not None and type(event) is TurnPlayed and is_plain(event):
+            if not held:
+                self.first_held = event.turn
+            held += (
+                event.at_ns + self._origin_ns,
+                event.observation,
+                event.reward,
+                event.action,
+                event.spent_ns,
+            )
+            self._give(self._watchers, event)
+            if len(held) >= HELD_VALUES:
+                self.flush_held()
+        else:
+            self.dispatch(event)
+
+    def resume(self, origin_ns: int, at_ns: int, incidents: Sequence[Event]) -> None:
+        """Go on at a time of an earlier match.
+
+        Args:
+            origin_ns: when the match began, on its clock.
+            at_ns: the time since then; incidents that wait happened at this time at the latest.
+            incidents: further ones, from the earlier match.
+        """
+        self.flush_held()
+        self._origin_ns = origin_ns
+        waiting = [replace(incident, at_ns=min(at_ns, incident.at_ns)) for incident in self._incidents or ()]
+        self._incidents = [*incidents, *waiting]
+
     def _give(self, takers: Sequence[Callable[[Any], None]], what: Any) -> None:
         for take in takers:
             try:
@@ -258,6 +292,12 @@ class EventDispatcher:
         self._incidents = [i for i in self._incidents if i.at_ns >= before_ns]
         for incident in sorted(ready, key=_time_and_seat):
             self.dispatch(incident)
+
+
+def is_plain(turn: TurnPlayed) -> bool:
+    """Return whether a turn of a match with one seat can be one of `TurnsPlayed`."""
+    plain = TurnPlayed(turn.at_ns, turn.turn, turn.observation, turn.reward, turn.action, turn.spent_ns)
+    return type(turn.observation) is type(turn.action) is int and turn == plain
 
 
 def _time_and_seat(incident: Event) -> tuple[int, int]:

@@ -7,9 +7,9 @@ closes everything at the end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
@@ -17,6 +17,7 @@ import trio
 
 from flagfall.errors import HostFault, UsageError
 from flagfall.events import SCHEMA, Event, MatchEnded, MatchStarted, SeatReady, TaskEnded, TaskStarted
+from flagfall.kernel.continuation import Continuation
 from flagfall.kernel.dispatcher import EventDispatcher, Sink, WritingSink, is_writing_sink
 from flagfall.kernel.hosting import AgentHost, is_sharing
 from flagfall.kernel.notes import TurnNotes
@@ -24,6 +25,7 @@ from flagfall.kernel.outcomes import MatchResult, Outcome, SeatReport, TaskStats
 from flagfall.kernel.referee.async_referee import AsyncReferee
 from flagfall.kernel.referee.state_machine import Referee
 from flagfall.kernel.referee.task_rules import Pace
+from flagfall.kernel.rehearsal import Rehearsal
 from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task, is_task
 from flagfall.kernel.scheduling import ActorTurns, Scheduling, Seating, run_actor
 from flagfall.kernel.script import (
@@ -33,6 +35,7 @@ from flagfall.kernel.script import (
     NextTask,
     Pause,
     PhaseRequest,
+    Request,
     RunTask,
     Stop,
     TaskExpired,
@@ -54,6 +57,7 @@ class MatchSetup:
     steps: int | None
     tick_ns: int | None
     sinks: Sequence[Sink]
+    continuation: Continuation | None = None
 
 
 class Environment:
@@ -84,7 +88,7 @@ class Environment:
     def __init__(self, setup: MatchSetup, keeper: Timekeeper) -> None:
         self._setup = setup
         self._keeper = keeper
-        self._origin_ns = keeper.now()
+        self._origin_ns = keeper.now() - (0 if setup.continuation is None else setup.continuation.at_ns)
         self._fault: HostFault | UsageError | None = None
         self._task_stats: dict[str, TaskStats] = {}
         self._task_id = ""
@@ -156,9 +160,9 @@ class Environment:
                 for sink in self._writers:
                     writers.start_soon(self._write, sink)
             if self._dispatcher.has_sinks or header:  # fields that do not exist are an error in any case
-                self._dispatcher.dispatch(
-                    MatchStarted(self._keeper.now() - self._origin_ns, **self._header(header))
-                )
+                self._dispatcher.dispatch(MatchStarted(0, **self._header(header)))
+            if self._setup.continuation is not None:
+                await self._repeat(self._setup.continuation)
             reason, owed = await self._play_with_agents(stop)
         except Exception as error:  # noqa: BLE001 - agents are dealt with: whatever it is, it is the host's
             self._failed(error, "the match")
@@ -168,11 +172,13 @@ class Environment:
 
     async def _play_with_agents(self, stop: trio.Event | None) -> tuple[str, Any]:
         async with trio.open_nursery() as nursery:
-            self._seating.start(nursery)
+            recorded = self._setup.continuation
+            self._seating.start(nursery, () if recorded is None else recorded.seats)
             if stop is not None:
                 nursery.start_soon(self._stop_when, stop)
             try:
-                self._scheduling.set_seed(derive_seed(self._setup.seed, "scheduler"))
+                if recorded is None:
+                    self._scheduling.set_seed(derive_seed(self._setup.seed, "scheduler"))
                 return await self._run_script(nursery)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - kept, and raised when everything is closed
                 self._task_failed(error)
@@ -192,8 +198,7 @@ class Environment:
         started = await self._start_seats()
         if isinstance(started, Stop):
             return started.reason, 0
-        script = match_script(self._setup.seed)
-        request = next(script)
+        script, request = await self._begin_script()
         try:
             while True:
                 if type(request) is tuple:
@@ -222,19 +227,54 @@ class Environment:
         finally:
             script.close()
 
+    async def _repeat(self, recorded: Continuation) -> None:
+        """Pass the recorded events on to the sinks."""
+        for event in recorded.events:
+            self._dispatcher.repeat(event)
+            if self._dispatcher.is_pause_asked:
+                self._dispatcher.is_pause_asked = False
+                await self._drain()
+
+    async def _begin_script(self) -> tuple[Generator[Any, Any, None], Request]:
+        """Return a new script with its first request, or go on with those of a recorded match."""
+        recorded = self._setup.continuation
+        if recorded is None:
+            script = match_script(self._setup.seed)
+            return script, next(script)
+        pairs = list(zip(self._seating.seats, recorded.seats, strict=True))
+        try:
+            for seat, state in pairs:
+                if seat.disqualified is None:
+                    await Rehearsal(seat, self._referee).play(state.rehearse())
+        except UsageError as error:
+            self._failed(error)
+        self._origin_ns = self._keeper.now() - recorded.at_ns
+        self._dispatcher.resume(self._origin_ns, recorded.at_ns, recorded.incidents)
+        notices = {seat.number: state.notice for seat, state in pairs if state.notice is not None}
+        self._referee.resume(self._origin_ns, recorded.turn, recorded.phases, notices)
+        for seat, state in pairs:
+            seat.resume(state.budget)
+        self._task_stats = {stats.task: stats for stats in recorded.tasks}
+        self._task_id = recorded.task.id
+        self._referee.set_task(recorded.task)
+        if self._referee.pace is not None:  # it keeps its rate
+            self._referee.pace.due_ns = self._keeper.now()
+        return recorded.script, recorded.request
+
     async def _start_seats(self) -> Mapping[int, Any] | Stop:
-        tasks = getattr(self._setup.scheduler, "tasks", ())
+        recorded = self._setup.continuation
+        tasks = getattr(self._setup.scheduler, "tasks", ()) if recorded is None else [recorded.task]
         if isinstance(tasks, Sequence) and tasks and is_task(tasks[0]):
             task = complete_task(tasks[0])
             self._show(task)
             if any(host.kind in {"process", "remote"} for host in self._setup.hosts):
                 with suppress(Exception):  # it comes again when they are sent, and is reported then
                     describe_task(task, 0, spaces_of(task, 0).action)  # what that imports is no agent's time
-        for host in self._setup.hosts:
-            if is_sharing(host):
+        for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):
+            if seat.disqualified is None and is_sharing(host):
                 await host.warm_up()
         answers = await self._turns.ask_all(PhaseRequest("start"))
-        if not isinstance(answers, Stop):
+        if not isinstance(answers, Stop) and recorded is None:
             for seat, host in zip(self._seating.seats, self._setup.hosts, strict=True):
                 if seat.disqualified is None:
                     self._record(SeatReady, seat.number, seat.stats.start_ns, host.kind)
@@ -264,6 +304,9 @@ class Environment:
         seats = len(self._setup.hosts)
         if len(task.players) != seats:
             raise UsageError(f"it seats {len(task.players)} agents, and {seats} are here")
+        recorded = self._setup.continuation
+        if recorded is not None and (why := task.follow_rules(recorded.rules)):
+            raise HostFault(f"task {task.id}: {why}")
         self._referee.set_task(task)
         self._show(task)
         self._record(TaskStarted, task.id, request.index, request.seed)
@@ -326,7 +369,8 @@ class Environment:
 
     def _header(self, header: dict[str, Any]) -> dict[str, Any]:
         setup = self._setup
-        begun = None if self._keeper.virtual else datetime.now(UTC).isoformat(timespec="microseconds")
+        elapsed = timedelta(microseconds=(self._keeper.now() - self._origin_ns) // 1000)
+        begun = (datetime.now(UTC) - elapsed).isoformat(timespec="microseconds")
         return {
             "schema": SCHEMA,
             "flagfall": header.pop("flagfall", ""),
@@ -338,7 +382,7 @@ class Environment:
             "clock": "virtual" if self._keeper.virtual else "wall",
             "tick_ns": setup.tick_ns,
             "steps": setup.steps,
-            "begun": begun,
+            "begun": None if self._keeper.virtual else begun,
             **header,
         }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
 if TYPE_CHECKING:
+    from flagfall.kernel.channels.turn_channel import PlayedTurn
     from flagfall.kernel.seat import HostSeat
     from flagfall.kernel.spaces import Spaces, TaskDescription
 
@@ -28,6 +29,9 @@ class Briefing:
         seat: zero-based index of its seat.
         seed: a seed of its own, derived from the match's.
         time_control: the time control, in its text form.
+        transcript: in a match that goes on from a recorded one (`flagfall branch`), the last turns of its
+            seat, oldest first: at most `flagfall.recording.branching.MAX_TRANSCRIPT_TURNS`. Empty otherwise,
+            and for an agent that is shown them one by one.
     """
 
     seat: int
@@ -43,6 +47,8 @@ class Briefing:
     )
 
     _look_up_text: Callable[[], str] = attrs.field(default=lambda: "", repr=False, eq=False)
+
+    transcript: Sequence[PlayedTurn] = attrs.field(default=(), repr=False, eq=False)
 
     def note(self, value: Any) -> None:
         """Attach a note to the turn that is answered next, for readers of the journal.

@@ -9,6 +9,7 @@ from typing import Any
 import trio
 
 from flagfall.errors import UsageError
+from flagfall.kernel.continuation import Continuation
 from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.environment import Environment, MatchSetup
 from flagfall.kernel.hosting import AgentHost
@@ -28,6 +29,7 @@ async def play_match(
     sinks: Sequence[Sink] = (),
     stop: trio.Event | None = None,
     header: Mapping[str, Any] | None = None,
+    continuation: Continuation | None = None,
 ) -> MatchResult:
     """Play one match to its end.
 
@@ -43,6 +45,7 @@ async def play_match(
         sinks: get every event.
         stop: when it is set, the match ends before the next turn, with reason `stopped`.
         header: fields of `MatchStarted` that say how to build the match again.
+        continuation: the recorded match from which it goes on, whose scheduler this is; `None` for a new one.
 
     Raises:
         UsageError: the match cannot be played as asked.
@@ -54,7 +57,7 @@ async def play_match(
         _check(hosts, control, virtual=keeper.virtual)
         _check_count("steps", steps)
         _check_count("tick_ns", tick_ns)
-        setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks)
+        setup = MatchSetup(scheduler, hosts, control, seed, steps, tick_ns, sinks, continuation)
         return await Environment(setup, keeper).play(stop, dict(header or {}))
     finally:
         keeper.leave()

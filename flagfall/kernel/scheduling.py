@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.continuation import SeatState
 from flagfall.kernel.hosting import AgentHost, Briefing
 from flagfall.kernel.outcomes import Outcome, derive_seed
 from flagfall.kernel.referee.state_machine import Referee
@@ -233,8 +234,8 @@ class Seating:
         "_failed",
         "_hosts",
         "_ledger",
-        "_referee",
         "_seed",
+        "_states",
         "seats",
     )
 
@@ -252,18 +253,30 @@ class Seating:
         self._control_text = control_text
         self._seed = seed
         self._ledger = keeper.ledger
-        self._referee = referee
         self._failed = failed
         self._agents_left = len(hosts)
         self._agents_gone: trio.Event | None = None
+        self._states: Sequence[SeatState] = ()
         self.seats: list[HostSeat] = [
             HostSeat(number, control, keeper, referee) for number in range(len(hosts))
         ]
         referee.seat_all(self.seats)
 
-    def start(self, nursery: trio.Nursery) -> None:
-        """Start the agents in a nursery."""
+    def start(self, nursery: trio.Nursery, states: Sequence[SeatState] = ()) -> None:
+        """Start the agents in a nursery, but those of seats that are disqualified.
+
+        Args:
+            states: those of the seats in a recorded match; empty for a new one.
+        """
+        self._states = states
+        for seat, state in zip(self.seats, states, strict=False):
+            seat.stats = state.stats
+            if state.disqualified is not None:
+                seat.disqualify(state.disqualified.reason, state.disqualified.detail)
+                self._agents_left -= 1
         for seat, host in zip(self.seats, self._hosts, strict=True):
+            if seat.disqualified is not None:
+                continue
             nursery.start_soon(self._run, seat, host, name=f"seat {seat.number}: {host.name}")
 
     async def close(self, nursery: trio.Nursery) -> None:
@@ -311,16 +324,16 @@ class Seating:
         except (HostFault, UsageError) as fault:  # the host cannot play the agent: not the agent's doing
             self._failed(fault)
         except AgentFault as fault:
-            self._referee.disqualified(seat, fault.reason, fault.detail)
+            seat.report(fault.reason, fault.detail)
         except BaseException as error:  # noqa: BLE001 - an agent never crashes a match
             passing, own = _parted(error)
             if own is not None:
-                self._referee.disqualified(seat, "crashed", agent_traceback(own))
+                seat.report("crashed", agent_traceback(own))
             if passing is not None:
                 raise passing from None
         else:
             if not seat.is_closed():
-                self._referee.disqualified(seat, "gone", "the agent returned before the match was over")
+                seat.report("gone", "the agent returned before the match was over")
         finally:
             self._ledger.forget(task)
             self._agents_left -= 1
@@ -337,6 +350,7 @@ class Seating:
             seat.agent.note,
             seat.look_up_task,
             seat.look_up_text,
+            self._states[seat.number].transcript if self._states else (),
         )
 
 

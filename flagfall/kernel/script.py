@@ -158,16 +158,17 @@ def _are_finite(paid: Mapping[str, Any]) -> bool:
     return all(map(isfinite, paid.values()))
 
 
-def match_script(seed: int) -> Generator[Any, Any, None]:
+def match_script(seed: int | Callable[[], int]) -> Generator[Any, Any, None]:
     """Play tasks until there are no more.
 
     Args:
-        seed: the root seed of the match; task number i is reset with `derive_seed(seed, "task", i)`.
+        seed: the root seed of the match, or a function that returns it before each task; task number i is
+            reset with `derive_seed(seed, "task", i)`.
     """
     outcome: Outcome | None = None
     owed: Any = 0
     for index in count():
-        task_seed = derive_seed(seed, "task", index)
+        task_seed = derive_seed(seed() if callable(seed) else seed, "task", index)
         task: TaskRole | None = yield NextTask(outcome, index, task_seed, owed)
         if task is None:
             return

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import trio
 
 from flagfall.events import ON_TIME, Verdict
-from flagfall.kernel.channels.turn_channel import NoPublicConstructor, open_turn_channel
+from flagfall.kernel.channels.turn_channel import Envelope, NoPublicConstructor, open_turn_channel
 from flagfall.kernel.outcomes import SeatStats
 from flagfall.kernel.spaces import describe_observation, describe_task, spaces_of
 from flagfall.timing import NEVER_NS, ElapsedTimer
 from flagfall.timing.budget import verdict_of
+from flagfall.timing.deadlines import ignore
 from flagfall.timing.turn_clock import ClockState, TurnClock
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 
     from flagfall.errors import AgentFault
     from flagfall.events import Printed
-    from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
+    from flagfall.kernel.channels.turn_channel import LateNotice
     from flagfall.kernel.notes import TurnNotes
-    from flagfall.kernel.referee.state_machine import Referee
+    from flagfall.kernel.referee.task_rules import RefereePort
     from flagfall.kernel.roles import TaskRole
     from flagfall.kernel.spaces import Spaces, TaskDescription
     from flagfall.timing import Budget, NowNs, TimeControl, Timekeeper
@@ -149,6 +150,7 @@ class HostSeat:
         now: the clock by which it is judged, in nanoseconds.
         taken_ns: when the clock of the turn that was taken last began.
         notes: takes the notes of the agent; set by the environment.
+        on_resume: called where the match goes on from a recorded one, before the first turn.
         agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
     """
 
@@ -165,6 +167,7 @@ class HostSeat:
         "notes",
         "now",
         "number",
+        "on_resume",
         "printed",
         "reason_detail",
         "stats",
@@ -172,7 +175,7 @@ class HostSeat:
         "task",
     )
 
-    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: Referee) -> None:
+    def __init__(self, number: int, control: TimeControl, keeper: Timekeeper, referee: RefereePort) -> None:
         self.number: int = number
         self.stats: SeatStats = SeatStats()
         self.disqualified: str | None = None
@@ -185,6 +188,7 @@ class HostSeat:
         self._late: LateNotice | None = None
         self.notes: TurnNotes | None = None
         self.agent_scope: trio.CancelScope | None = None
+        self.on_resume: Callable[[], None] = ignore
         self._referee = referee
         self._channel = open_turn_channel(self)
         self.clock: TurnClock = TurnClock(number, control, keeper, self.fire)
@@ -210,6 +214,11 @@ class HostSeat:
     def turn_number(self) -> int:
         """Return the number of the match's open turn, or of the next one."""
         return self._referee.turns
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether a turn waits for its answer, taken or not."""
+        return self._channel.open_envelope is not None
 
     @property
     def held_up_loop(self) -> bool:
@@ -265,7 +274,11 @@ class HostSeat:
     def leave(self) -> None:
         """Disqualify the seat as `gone`; see `Seat.close`."""
         if not self._channel.closed:
-            self._referee.disqualified(self, "gone", "the agent closed its seat")
+            self.report("gone", "the agent closed its seat")
+
+    def report(self, reason: str, detail: str = "") -> None:
+        """Have the seat disqualified; see `Referee.disqualified`."""
+        self._referee.disqualified(self, reason, detail)
 
     async def _wait(self) -> Envelope:
         """Wait for a turn; meanwhile no time of the agent is used."""
@@ -295,7 +308,7 @@ class HostSeat:
             now_ns = self.now()
             if now_ns >= clock.due_ns:  # the timekeeper has not run since, and must not find a paused clock
                 self.fire(now_ns)  # it came too late for this one; that may post the next
-            if channel.waiting is not None:
+            if clock.state is not _WAITING and channel.waiting is not None:  # else it is over
                 clock.pause(now_ns, channel.waiting.number)
                 return
         clock.reset()
@@ -386,9 +399,7 @@ class HostSeat:
         # The clock is set before the referee is told, which may post the next turn before it returns: that
         # turn starts the clock of an agent that is busy with this one.
         self.expire()
-        if channel.is_receiving:  # it took the turn, and asks for another: it is busy with nothing
-            clock.end_busy()
-        else:  # it is still busy: its hard limit comes next
+        if not channel.is_receiving:  # it is still busy: its hard limit comes next
             clock.due_ns = now_ns + hard_left_ns
             if verdict == "overrun":
                 clock.overrun()
@@ -396,6 +407,26 @@ class HostSeat:
         clock.arm()  # here, since the next turn that was posted meanwhile has an earlier limit in most cases
 
     # The referee's side.
+
+    def answer_to(self, referee: RefereePort) -> None:
+        """Report to another referee from now on."""
+        self._referee = referee
+
+    def resume(self, budget: Budget) -> None:
+        """Go on from a recorded match, with what was left of the time."""
+        self.budget = self.clock.budget = budget
+        self.clock.phase = None  # the limits were those of another budget
+        self.on_resume()
+
+    def recall(self, number: int, *, is_answered: bool) -> None:
+        """Be as the agent of a recorded match was: done with a turn that is over, or still busy with it."""
+        if is_answered:
+            self._channel.taken, self._channel.last_answered = None, number
+            return
+        self._channel.taken = Envelope(number)
+        self._set_limits("act")
+        self.clock.start(self.now())
+        self.clock.expire()
 
     def post(self, envelope: Envelope, now_ns: int) -> None:
         """Ask the agent; whatever it was asked before and has not taken is replaced.
@@ -424,7 +455,12 @@ class HostSeat:
         if self._channel.waiting is not None:
             self.stats.skipped += 1
         self._channel.retract()
+        self._expire_clock()
+
+    def _expire_clock(self) -> None:
         self.clock.expire()
+        if self._channel.is_receiving:  # it took the turn, and asks for another: it is busy with nothing
+            self.clock.end_busy()
 
     def withdraw(self) -> None:
         """End what is open, without a verdict."""
@@ -432,7 +468,7 @@ class HostSeat:
         if channel.waiting is not None and channel.taken is None:
             self.clock.end_busy()
         else:
-            self.clock.expire()
+            self._expire_clock()
         channel.retract()
 
     def is_untouched(self, now_ns: int, reason: str) -> bool:

@@ -111,6 +111,11 @@ class ResultReader:
         for part in event.printed:
             self._seat(part.seat).printed.append(part)
 
+    @property
+    def seats(self) -> Sequence[tuple[SeatStats, SeatDisqualified | None]]:
+        """The statistics of each seat, without rewards of the task that runs, and its disqualification."""
+        return [(seat.stats, seat.disqualified) for seat in self._seats]
+
     def result(self) -> MatchResult:
         """Return the result of the events so far."""
         return MatchResult(

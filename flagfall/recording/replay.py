@@ -10,9 +10,8 @@ Rule 2: decisions by the clock (times, verdicts, dropped replies, stalls) are ta
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import attrs
@@ -36,7 +35,8 @@ from flagfall.kernel.roles import SchedulerRole, TaskRole, complete_task
 from flagfall.kernel.script import MatchCut, NextTask, PhaseRequest, RunTask, TaskTimeout, match_script
 from flagfall.recording.actor_replay import ActorReplay
 from flagfall.recording.journal.format import Digest, digest_of, encode
-from flagfall.recording.turn_limits import are_close, are_same, shown
+from flagfall.recording.turn_limits import are_close, are_same, forms_of, shown
+from flagfall.timing.deadlines import ignore
 
 _FIRST_WITH_WITHDRAWN: Final = 3
 """The first schema in which a turn that was withdrawn keeps its number."""
@@ -75,6 +75,7 @@ class Rerun:
         task: the task that was started last; it stays after its end, until the next one is asked for.
         observation: the newest observation that was compared, as the replay made it.
         action: the action of that turn, as the task takes it.
+        on_phase: called with each request for a phase, before it gets its recorded answers.
     """
 
     def __init__(self, header: MatchStarted, scheduler: SchedulerRole) -> None:
@@ -85,12 +86,13 @@ class Rerun:
         self.task: TaskRole | None = None
         self.observation: Any = None
         self.action: Any = None
+        self.on_phase: Callable[[PhaseRequest], None] = ignore
         self._header = header
         self._scheduler = scheduler
         self._seats = len(header.agents)
         self._solo = self._seats == 1
-        scheduler.set_seed(derive_seed(header.seed, "scheduler"))
-        self._script = match_script(header.seed)
+        scheduler.set_seed(derive_seed(header.settings_at(0).seed, "scheduler"))
+        self._script = match_script(lambda: header.settings_at(self.turn).seed)
         self._request: Any = next(self._script)
         # The task that runs according to the record, and the steps that it has taken here.
         self._task: TaskRole | None = None
@@ -129,6 +131,21 @@ class Rerun:
             if not are_close(expected, found):
                 raise Different(what, shown(expected), shown(found), seat)
             self.rounded += 1
+
+    def advance(self) -> tuple[Generator[Any, Any, None], Any]:
+        """Give the task the actions of the newest turn; return the script, and what it requests then.
+
+        Raises:
+            Different: the record of that turn is incomplete, or the task fails.
+            NotRepeatable: the task is an actor, whose state is not in the script.
+        """
+        if self._actor is not None:
+            raise NotRepeatable("its task is an actor, which cannot be left in the middle of its episode")
+        if self._due:
+            raise Different(f"record of turn {self.turn}", f"one for seat {self._due[0][0]}", "none")
+        if self._played:
+            self._step()
+        return self._script, self._request
 
     def close(self) -> None:
         """End the replay at its present point."""
@@ -223,7 +240,7 @@ class Rerun:
             return played
         if seat in self._judged_out:
             raise Different("verdict on a disqualified seat", "absent", event.verdict, seat)
-        for form in _forms(event.action):
+        for form in forms_of(event.action):
             if self._rules.legal(seat, form):
                 return form
         raise Different("action that was played", "a legal one", shown(event.action), seat)
@@ -235,6 +252,7 @@ class Rerun:
         if self._played:
             self._step()
         while isinstance(self._request, PhaseRequest):
+            self.on_phase(self._request)
             self._send(answers or {})
         # A turn in which no seat is asked leaves no record.
         while type(self._request) is tuple and not self._solo and not self._request[0]:
@@ -478,24 +496,6 @@ def _task_errors() -> Iterator[None]:
 def _same(what: str, expected: Any, found: Any, seat: int | None = None) -> None:
     if not are_same(expected, found):
         raise Different(what, shown(expected), shown(found), seat)
-
-
-def _forms(action: Any) -> Iterator[Any]:
-    """Yield the actions that a JSON value may stand for: JSON has neither tuples nor bytes."""
-    yield action
-    if isinstance(action, list):
-        yield tuple(action)
-        yield _tuples(action)
-    elif isinstance(action, str):
-        with suppress(ValueError):
-            yield b64decode(action, validate=True)
-
-
-def _tuples(value: Any) -> Any:
-    """Return a value with tuples in place of lists, at any depth."""
-    if isinstance(value, dict):
-        return {key: _tuples(of) for key, of in value.items()}
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _name(event: Event) -> str:

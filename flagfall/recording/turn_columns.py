@@ -213,12 +213,16 @@ class _Block:
     def flush(self) -> Turns:
         """Return the rows so far as columns, and begin the next block."""
         assert self.header is not None
-        turns, agents = self._turns, self.header.agents
+        turns = self._turns
+        agents = [self.header.settings_at(turn.turn).agents for turn in turns]
         more = zip(*self._more, strict=True) if turns else ((),) * 5
         given: dict[str, Any] = dict(
             zip(("task", "index", "soft_limit_ns", "hard_limit_ns", "bank_ns"), more, strict=True)
         )
-        given["agent"] = [agents[turn.seat] if 0 <= turn.seat < len(agents) else None for turn in turns]
+        given["agent"] = [
+            names[turn.seat] if 0 <= turn.seat < len(names) else None
+            for turn, names in zip(turns, agents, strict=True)
+        ]
         columns: dict[str, Column] = {}
         for name in COLUMNS:
             values = given[name] if name in given else [getattr(turn, name) for turn in turns]

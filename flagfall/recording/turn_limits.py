@@ -7,11 +7,15 @@ the match, so the limits are those of the match, with two exceptions: a journal 
 
 from __future__ import annotations
 
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
 from math import isclose
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted, SeatReady, TurnPlayed
@@ -84,6 +88,24 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}... ({len(text)} characters)"
 
 
+def forms_of(action: Any) -> Iterator[Any]:
+    """Yield the actions that a JSON value may stand for: JSON has neither tuples nor bytes."""
+    yield action
+    if isinstance(action, list):
+        yield tuple(action)
+        yield _tuples(action)
+    elif isinstance(action, str):
+        with suppress(ValueError):
+            yield b64decode(action, validate=True)
+
+
+def _tuples(value: Any) -> Any:
+    """Return a value with tuples in place of lists, at any depth."""
+    if isinstance(value, dict):
+        return {key: _tuples(of) for key, of in value.items()}
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
 def _written(value: Any) -> bytes:
     try:
         return encode(value)
@@ -104,6 +126,9 @@ class TurnLimits(NamedTuple):
     hard_ns: int | None = None
     bank_ns: int | None = None
 
+
+MAX_PARENTS: Final = 100
+"""Branches of branches whose time controls are read: a header could name any number."""
 
 NO_LIMITS: Final = TurnLimits()
 
@@ -132,11 +157,19 @@ class LimitsOfTurns:
             self.problem = str(error)
             self.control = TimeControl()
         budget = Budget(self.control)
-        if budget.flat:
+        # The limits of the turns before a number, if a branch has changed its time control there.
+        self._earlier: list[tuple[int, LimitsOfTurns]] = []
+        if any(parent.time_control != header.time_control for parent in header.parents):
+            for parent in header.parents[:MAX_PARENTS]:
+                then = replace(header, time_control=parent.time_control, parents=())
+                self._earlier.append((parent.turn, LimitsOfTurns(then)))
+        if budget.flat and not self._earlier:
             self.flat = self._of(budget)
 
     def take_start(self, event: SeatReady) -> None:
         """Charge the start of an agent, which a total counts; a seat that does not exist changes nothing."""
+        for _, limits in self._earlier:
+            limits.take_start(event)
         budget = self._budget(event.seat)
         if budget is not None:
             budget.charge("start", max(0, event.spent_ns))
@@ -147,25 +180,39 @@ class LimitsOfTurns:
         Args:
             event: the record of the turn; every turn of a seat once, in the order of the journal.
         """
-        return NO_LIMITS if event.verdict == "absent" else self.charge(event.seat, event.spent_ns)
+        return NO_LIMITS if event.verdict == "absent" else self.charge(event.turn, event.seat, event.spent_ns)
 
-    def charge(self, seat: int, spent_ns: int) -> TurnLimits:
+    def charge(self, turn: int, seat: int, spent_ns: int) -> TurnLimits:
         """Return the limits of the next turn of a seat, and charge the time that it took.
 
         There are none for a seat that does not exist.
+
+        Args:
+            turn: the number of the turn.
         """
+        if self._earlier:
+            charged = [(before, limits.charge(turn, seat, spent_ns)) for before, limits in self._earlier]
+            return next((then for before, then in charged if turn < before), self._charge(seat, spent_ns))
+        return self._charge(seat, spent_ns)
+
+    def _charge(self, seat: int, spent_ns: int) -> TurnLimits:
         if self.flat is not None:
             return self.flat if 0 <= seat < self._seats else NO_LIMITS
-        budget = self._budget(seat)
-        if budget is None:
+        if not 0 <= seat < self._seats:
             return NO_LIMITS
+        budget = self.budget_of(seat)
         limits = self._of(budget)
         budget.charge("act", max(0, spent_ns))
         return limits._replace(bank_ns=budget.bank_ns)
 
+    def budget_of(self, seat: int) -> Budget:
+        """Return what is left of the time control for a seat."""
+        return self._budget(seat) or Budget(self.control)
+
     def copy(self) -> LimitsOfTurns:
         """Return an independent copy, at the same point of the match."""
         same = copy(self)
+        same._earlier = [(before, limits.copy()) for before, limits in self._earlier]  # noqa: SLF001
         same._budgets = {seat: copy(budget) for seat, budget in self._budgets.items()}  # noqa: SLF001 - of this class
         return same
 

@@ -93,6 +93,9 @@ class LanguageModel:
         changed = {"preset": settings.ModelOptions.parse(options), "__doc__": cls.__doc__}
         return type(cls.__name__, (cls,), changed)
 
+    repeats: ClassVar[bool] = False
+    """Its answers do not follow from its seed and what it was shown."""
+
     @classmethod
     def check(cls) -> None:
         """Check that an instance can be made here; raises `UsageError` as that does."""

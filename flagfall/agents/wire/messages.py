@@ -25,13 +25,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from flagfall.errors import AgentFault
 from flagfall.kernel.channels import arrays
 from flagfall.kernel.channels.codecs import CodecError
-from flagfall.kernel.channels.turn_channel import Envelope, LateNotice
+from flagfall.kernel.channels.turn_channel import Envelope, LateNotice, PlayedTurn
 from flagfall.kernel.spaces import Spaces, TaskDescription
 from flagfall.timing.control import Phase
 
@@ -59,6 +59,7 @@ class Hello(_Message, frozen=True):
         agent: the text of the agent to load, for the agent's end of flagfall.
         match: over a network, an id of the match, for the `join` of an agent that comes back to it.
         task: the first task in words; left out if it is not known yet, and for continuous tasks.
+        transcript: in a match that goes on from a recorded one, the last turns of the seat; else left out.
     """
 
     version: int
@@ -71,6 +72,7 @@ class Hello(_Message, frozen=True):
     agent: str | UnsetType = UNSET
     match: str | UnsetType = UNSET
     task: TaskDescription | UnsetType | None = UNSET
+    transcript: tuple[PlayedTurn, ...] | UnsetType = UNSET
 
 
 class Ask(_Message, frozen=True):
@@ -220,6 +222,13 @@ def decode_to_agent(data: bytes, encoding: Encoding) -> ToAgent:
     """Return the message of a host in some bytes; raises `CodecError` if they are not a message of a host."""
     message: ToAgent = _TO_AGENT[encoding](data)
     if encoding == "json" and isinstance(message, Ask):
-        restored = {name: arrays.restore_arrays(getattr(message, name)) for name in ("observation", "reward")}
-        return msgspec.structs.replace(message, **restored)
+        return replace(message, **_restored(message, "observation", "reward"))
+    if encoding == "json" and isinstance(message, Hello) and message.transcript is not UNSET:
+        turns = [replace(turn, **_restored(turn, "observation", "action")) for turn in message.transcript]
+        return replace(message, transcript=tuple(turns))
     return message
+
+
+def _restored(message: Ask | PlayedTurn, *names: str) -> dict[str, Any]:
+    """Return fields of a message with arrays in place of the mappings that stand for them."""
+    return {name: arrays.restore_arrays(getattr(message, name)) for name in names}

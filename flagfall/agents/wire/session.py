@@ -234,6 +234,7 @@ class WireSession:
             self._agent or UNSET,
             self._match or UNSET,
             task,
+            tuple(briefing.transcript) or UNSET,
         )
         await channel.send(hello)
         message = await channel.receive()

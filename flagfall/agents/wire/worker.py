@@ -132,6 +132,7 @@ async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
         seat.note,
         lambda: seat.task,
         lambda: seat.text,
+        () if hello.transcript is UNSET else hello.transcript,
     )
     await resolve(played.start(briefing))
     link.send_ready(played.wants, texts=played.texts)

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Seed, TaskIds, Texts
-from flagfall.cli.console.signals import SIGNALLED
-from flagfall.errors import UNAVAILABLE, UsageError
+from flagfall.errors import UsageError
 from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
     from flagfall.agents.process.isolation import Isolation
     from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.cli.runs.plan import RunPlan
-    from flagfall.cli.runs.session import RunSession
 
 
 def run(
@@ -122,8 +120,6 @@ def run(
         json: Print one JSON object instead of tables; times in nanoseconds.
         quiet: Print only errors (and the object of `--json`).
     """
-    import trio
-
     from flagfall.agents.hosts.registry import Player
     from flagfall.agents.process.isolation import Isolation
     from flagfall.cli.runs.plan import check_tick, make_plan
@@ -131,7 +127,6 @@ def run(
     from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
     from flagfall.playing import MatchRequest
     from flagfall.tasks.adapters.environment_task import split_texts
-    from flagfall.timing import VirtualClock
     from flagfall.timing.control import UNTIMED
 
     ids = tuple(part for text in task or () for part in split_texts(text))
@@ -167,16 +162,7 @@ def run(
     progress = not quiet and not logs.uses_stderr
     with logs.opened(journal, results) as opened:
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
-        try:
-            trio.run(session.play, clock=VirtualClock() if clock == "virtual" else None)
-        finally:
-            _report(session, json=json, quiet=quiet, wide=wide)
-    if session.fault is not None:
-        raise session.fault
-    if session.signal:
-        return SIGNALLED + session.signal
-    reasons = session.disqualified
-    return int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
+        return session.run(json=json, wide=wide, fail_on_disqualified=fail_on_disqualified)
 
 
 def _print_notices(isolation: Isolation, plan: RunPlan) -> None:
@@ -210,19 +196,3 @@ def _agents(agents: list[str], port: int | None, address: str | None, command: s
         raise UsageError("--learner-cmd, --learner-port and --learner-address need exactly one --agent zmq")
     text = f"zmq://{address or '127.0.0.1'}:{5556 if port is None else port}"
     return [text if agent == "zmq" else agent for agent in agents or ["zmq"]]
-
-
-def _report(session: RunSession, *, json: bool, quiet: bool, wide: bool) -> None:
-    """Print the results of the matches played so far."""
-    from flagfall.cli.console.output import print_json
-    from flagfall.cli.runs import tables
-
-    if json:
-        ended = "fault" if session.fault is not None else "signal" if session.signal else "done"
-        print_json({"ended": ended, "matches": [tables.as_data(match) for match in session.played]})
-    elif session.played and not quiet:
-        several = len(session.plan.matches) > 1
-        tables.print_results(session.played, several=several, wide=wide)
-        tables.print_notes(session.played, several=several, wide=wide)
-        tables.print_incidents(session.played, several=several)
-        tables.print_journals(session.played)

@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
+import trio
 from rich.console import Console
 
 from flagfall.agents.listening import open_series
 from flagfall.cli.console.interrupts import Interrupts, interruptible
+from flagfall.cli.console.output import print_json
 from flagfall.cli.console.progress import Progress, block_notice, show_live
+from flagfall.cli.console.signals import SIGNALLED
+from flagfall.cli.runs import tables
 from flagfall.cli.runs.plan import write_results
 from flagfall.cli.runs.tables import PlayedMatch
-from flagfall.errors import FlagfallError
+from flagfall.errors import UNAVAILABLE, FlagfallError
 from flagfall.playing import play_request
 from flagfall.recording.journal.writer import Journal
 from flagfall.recording.round1_results import ResultsSink
+from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:
     from flagfall.cli.runs.plan import PlannedMatch, RunPlan
@@ -53,6 +58,35 @@ class RunSession:
         """The reasons for which agents were disqualified in the matches."""
         seats = (seat for match in self.played for seat in match.result.seats)
         return {seat.disqualified for seat in seats if seat.disqualified is not None}
+
+    def run(self, *, json: bool, wide: bool, fail_on_disqualified: bool = False) -> int:
+        """Play the plan in a loop of its own, print the results, and return the exit code of the command.
+
+        Raises:
+            FlagfallError: the host or the user's request failed; what was played until then is printed.
+        """
+        try:
+            trio.run(self.play, clock=VirtualClock() if self.plan.request.clock == "virtual" else None)
+        finally:
+            self._report(json=json, wide=wide)
+        if self.fault is not None:
+            raise self.fault
+        if self.signal:
+            return SIGNALLED + self.signal
+        reasons = self.disqualified
+        return int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
+
+    def _report(self, *, json: bool, wide: bool) -> None:
+        """Print the results of the matches played so far."""
+        if json:
+            ended = "fault" if self.fault is not None else "signal" if self.signal else "done"
+            print_json({"ended": ended, "matches": [tables.as_data(match) for match in self.played]})
+        elif self.played and not self._quiet:
+            several = len(self.plan.matches) > 1
+            tables.print_results(self.played, several=several, wide=wide)
+            tables.print_notes(self.played, several=several, wide=wide)
+            tables.print_incidents(self.played, several=several)
+            tables.print_journals(self.played)
 
     async def play(self) -> None:
         """Play the plan. Errors of host and user, and signals, are stored in `fault` and `signal`."""

@@ -57,6 +57,23 @@ class Envelope(Struct, frozen=True, gc=False):
     late: LateNotice | None = None
 
 
+class PlayedTurn(Struct, frozen=True):
+    """A turn that was played before the agent took its seat.
+
+    Attributes:
+        observation: as the seat was shown it.
+        reward: came with the observation, for the action of an earlier turn.
+        action: what was played for the seat.
+        verdict: the result of the turn by the clock.
+    """
+
+    turn: int
+    observation: Any
+    reward: Any
+    action: Any
+    verdict: Verdict
+
+
 BURST_ENVELOPES: Final = 8
 """After this many envelopes in a row that were ready, `receive` lets the rest of the loop run.
 

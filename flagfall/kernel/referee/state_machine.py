@@ -19,7 +19,7 @@ Rule 6: a turn that is withdrawn keeps its number, so an answer on its way is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from outcome import Error, Outcome, Value
@@ -107,6 +107,12 @@ class Referee:
         self._seats = seats
         self._is_solo = len(seats) == 1
         self._in_play = len(seats)
+
+    def resume(self, origin_ns: int, turns: int, phases: int, notices: Mapping[int, LateNotice]) -> None:
+        """Go on with a recorded match; seats that are disqualified already stay so."""
+        self._origin_ns, self.turns, self._phases = origin_ns, turns, phases
+        self._notices |= notices
+        self._in_play = sum(seat.disqualified is None for seat in self._seats)
 
     def set_task(self, task: TaskRole) -> None:
         """Begin a task: from now on the turns belong to it."""
@@ -196,7 +202,7 @@ class Referee:
             if self._rules.legal(seat.number, action):
                 self._settle(seat, action, ON_TIME, now_ns, spent_ns, credit_ns)
             else:
-                self._refuse(seat, action, now_ns, spent_ns, credit_ns)
+                self._refuse(seat, action, now_ns, spent_ns, credit_ns, None)
         elif verdict == "late" or verdict == "overrun":  # noqa: PLR1714 - narrows the type
             self.deadline(seat, verdict, spent_ns, credit_ns)
         else:
@@ -274,11 +280,11 @@ class Referee:
                 continue
             del self._pending[seat.number]
             times = (now_ns, pending.spent_ns, pending.credit_ns)
+            older = pending.number if pending.number != self.turns else None
             if self._rules.legal(seat.number, pending.action):
-                older = pending.number if pending.number != self.turns else None
                 self._settle(seat, pending.action, ON_TIME, *times, older)
             else:
-                self._refuse(seat, pending.action, *times)
+                self._refuse(seat, pending.action, *times, older)
         if self.state is _AWAITING_TICK:
             self._end_turn()
 
@@ -378,11 +384,13 @@ class Referee:
         if not self._waited_for:
             self._end_request()
 
-    def _refuse(self, seat: SeatPort, action: Any, now_ns: int, spent_ns: int, credit_ns: int) -> None:
+    def _refuse(
+        self, seat: SeatPort, action: Any, now_ns: int, spent_ns: int, credit_ns: int, older: int | None
+    ) -> None:
         """Play NIL in place of an action that is not in the action space."""
         refused, legal = self._rules.refuse(seat, action, self.turns)
         self._notices[seat.number] = LateNotice(self.turns, "illegal", self._rules.nil)
-        self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns, None, refused, legal)
+        self._settle(seat, self._rules.nil, "illegal", now_ns, spent_ns, credit_ns, older, refused, legal)
 
     def _settle(
         self,

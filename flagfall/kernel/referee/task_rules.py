@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import attrs
 
@@ -14,10 +14,12 @@ from flagfall.timing import NEVER_NS, Deadline
 from flagfall.timing.deadlines import DeadlineQueue
 
 if TYPE_CHECKING:
+    from flagfall.events import Verdict
     from flagfall.kernel.channels.turn_channel import Envelope
     from flagfall.kernel.outcomes import SeatStats
     from flagfall.kernel.roles import Player, TaskRole
     from flagfall.timing import Budget
+    from flagfall.timing.control import Phase
 
 
 class Pace(Deadline):
@@ -109,6 +111,50 @@ class SeatPort(Protocol):
 
     def disqualify(self, reason: str, detail: str) -> str:
         """Close the seat for good; return the reason, which the seat may replace by a more exact one."""
+
+
+class RefereePort(Protocol):
+    """A referee as a seat needs it; see `flagfall.kernel.referee.state_machine.Referee`."""
+
+    turns: int
+
+    @property
+    def abortable(self) -> bool:
+        """Return whether the episode can be aborted by an action."""
+
+    @property
+    def result_until_ns(self) -> int:
+        """Return the time until which agents may answer a result in any case; 0 for none."""
+
+    def is_paced(self, phase: Phase) -> bool:
+        """Return whether the world waits for the tick in this phase, and not for the agent."""
+
+    def has_asked(self, number: int) -> bool:
+        """Return whether there was an envelope of this number."""
+
+    def replied(
+        self,
+        seat: Any,
+        envelope: Envelope,
+        action: Any,
+        now_ns: int,
+        spent_ns: int,
+        credit_ns: int,
+        verdict: Verdict,
+    ) -> None:
+        """Take the reply of a seat to the open request."""
+
+    def replied_stale(self, seat: Any, envelope: Envelope, action: Any, now_ns: int, spent_ns: int) -> None:
+        """Take the reply of a seat to a request that is no longer open."""
+
+    def dropped(self, seat: Any, number: int, why: Literal["stale", "double", "unasked"]) -> None:
+        """Take note of a reply that answers no open turn."""
+
+    def deadline(self, seat: Any, verdict: Literal["late", "overrun"], spent_ns: int, credit_ns: int) -> None:
+        """End the turn of a seat whose time for it is over."""
+
+    def disqualified(self, seat: Any, reason: str, detail: str = "") -> None:
+        """Disqualify a seat."""
 
 
 @attrs.frozen

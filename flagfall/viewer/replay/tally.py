@@ -303,8 +303,8 @@ class Tally:
         if flat is not None:
             self._note_share(chunk, seat, longest_ns, flat.soft_ns)
             return
-        for one_ns in spent_ns:
-            self._note_share(chunk, seat, one_ns, self.limits.charge(seat, one_ns).soft_ns)
+        for turn, one_ns in enumerate(spent_ns, self._last_turn + 1 - len(spent_ns)):
+            self._note_share(chunk, seat, one_ns, self.limits.charge(turn, seat, one_ns).soft_ns)
 
     @staticmethod
     def _note_share(chunk: ChunkEntry, seat: int, spent_ns: int, soft_ns: int | None) -> None:

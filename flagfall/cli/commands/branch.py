@@ -1,0 +1,191 @@
+"""`flagfall branch`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from flagfall.cli.console.files import NO_LOG, Flag, LogOptions, Quiet, Texts, check_journal, reading
+from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flagfall.agents.hosts.registry import Player
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.cli.runs.plan import RunPlan
+    from flagfall.playing import MatchRequest
+    from flagfall.recording.branching import BranchPoint
+
+RECORDED: Final = "recorded"
+"""In place of an agent: what is recorded of the seat is played on."""
+
+
+def branch(
+    file: Path,
+    /,
+    *,
+    at: int,
+    journal: Annotated[Path, Parameter(name=["--journal", "-o"])],
+    agent: Annotated[Texts, Parameter(name=["--agent", "-a"])] = None,
+    replay_agents: Flag = False,
+    time_control: str | None = None,
+    clock: Literal["wall", "virtual"] | None = None,
+    seed: Annotated[int | None, Parameter(name=["--seed", "-s"])] = None,
+    steps: int | None = None,
+    host: LocalHostKind | None = None,
+    isolation: Literal["none", "process", "sandbox"] | None = None,
+    limits: str | None = None,
+    pass_env: Texts = None,
+    config: str | None = None,
+    trust: Flag = False,
+    overwrite: Flag = False,
+    wide: Flag = False,
+    json: Flag = False,
+    quiet: Quiet = False,
+    logs: LogOptions = NO_LOG,
+) -> int:
+    """Play on from a turn of a recorded match, with other agents, clocks or seeds.
+
+    The match is executed again up to the turn, exactly, and played on from there. The new journal holds the
+    recorded turns, too, and names its parent; `verify`, `replay` and `results` take it as any other. What is
+    not named stays as it was. A seat that was disqualified before stays out.
+
+    Args:
+        file: A journal; it may lack its end.
+        at: The number of the first turn that is played anew, at least 1.
+        journal: Record the match in this file; a name that ends in `.zst` compresses it.
+        agent: An agent for each seat, in their order, as for `run`; `recorded` plays on what is recorded of
+            the seat. Further seats have their sample agents of before.
+        replay_agents: Let the agents play the recorded turns, too, outside of their time, and compare their
+            answers with the record; by default only a sample that has played the seat does. Other agents
+            begin at the turn, with the turns of their seat as a transcript in their briefing.
+        time_control: The time control from the turn on; the recorded times are charged to it.
+        clock: The clock from the turn on.
+        seed: Root seed of tasks that begin after the turn, and of the agents. The order of tasks, and the
+            task that runs, keep the one of before.
+        steps: Number of turns after which the match ends, those before the turn included.
+        host: Where agents run, as for `run`.
+        isolation: Isolation of agents in processes, as for `run`.
+        limits: Limits of an agent in a process, as for `run`.
+        pass_env: Environment variables passed to agents in processes, as for `run`.
+        config: The Python configuration of the match, if it had one, as for `verify`.
+        trust: Import the modules that the journal names; by default `branch` asks at a terminal, and refuses
+            elsewhere.
+        overwrite: Replace a file of `--journal` that exists.
+        wide: Print whole tables, however long their lines are.
+        json: Print one JSON object instead of tables; times in nanoseconds.
+        quiet: Print only errors (and the object of `--json`).
+    """
+    import attrs
+
+    from flagfall.agents.process.isolation import Isolation
+    from flagfall.cli.runs.plan import option_of
+    from flagfall.cli.runs.session import RunSession
+    from flagfall.playing import branch_request
+
+    if journal.exists() and file.exists() and journal.samefile(file):
+        raise UsageError(f"--journal {journal}: this is the journal of the match; name another file")
+    check_journal(journal, overwrite=overwrite)
+    with reading(file):
+        point = _find(file, at, config, trust=trust)
+        point, players = seat_players(
+            point, agent or [], host, Isolation.from_options(isolation, limits, pass_env)
+        )
+        if replay_agents:
+            seats = {seat for seat, player in enumerate(players) if isinstance(player.agent, str)}
+            point = attrs.evolve(point, rehearsed=frozenset(seats))
+        request = branch_request(
+            point, players, time_control=time_control, clock=clock, seed=seed, steps=steps
+        )
+        request = attrs.evolve(request, journal=journal)
+        request.check(option_of)
+    plan = _plan(request)
+    with logs.opened(journal) as opened:
+        progress = not quiet and not logs.uses_stderr
+        session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
+        return session.run(json=json, wide=wide)
+
+
+def _find(file: Path, at: int, config: str | None, *, trust: bool) -> BranchPoint:
+    import attrs
+
+    from flagfall.cli.runs.plan import decide_trust, from_config, rebuild_asking
+    from flagfall.recording.branching import BranchPoint
+
+    if config is not None:
+        return BranchPoint.find(file, at, partial(from_config, config))
+    point = BranchPoint.find(file, at, partial(rebuild_asking, file, trust=trust))
+    trusted = trust or decide_trust(file, point.header)
+    return attrs.evolve(point, rebuild=partial(rebuild_asking, file, trust=trusted))
+
+
+def seat_players(
+    point: BranchPoint, texts: Sequence[str], host: LocalHostKind | None, isolation: Isolation
+) -> tuple[BranchPoint, list[Player]]:
+    """Return the agents of all seats, and the turn with the seats whose agents play the recorded turns, too.
+
+    Raises:
+        UsageError: a seat has no agent, or there are more agents than seats.
+    """
+    import attrs
+
+    from flagfall.agents.hosts.registry import Player
+    from flagfall.recording.recorded_host import RecordedHost
+
+    names = point.header.agents
+    if len(texts) > len(names):
+        raise UsageError(f"--agent: {len(texts)} agents are given; {point.journal} has {len(names)} seats")
+    players: list[Player] = []
+    rehearsed: set[int] = set()
+    for seat, name in enumerate(names):
+        if seat < len(texts) and texts[seat] == RECORDED:
+            players.append(Player(RecordedHost(point, seat)))
+            continue
+        if seat >= len(texts) and not _is_sample(name):
+            raise UsageError(
+                f"{point.journal}: seat {seat} was played by {name!r}, and where that is, is not recorded:"
+                f" add --agent for it; {RECORDED!r} plays on what is recorded"
+            )
+        player = Player(texts[seat] if seat < len(texts) else name, host, None, isolation)
+        players.append(player)
+        if player.agent == name and _repeats(player):
+            rehearsed.add(seat)
+    return attrs.evolve(point, rehearsed=frozenset(rehearsed)), players
+
+
+def _is_sample(name: str) -> bool:
+    from flagfall.agents.registry import SAMPLES
+
+    return name.partition("?")[0] in SAMPLES
+
+
+def _repeats(player: Player) -> bool:
+    """Return whether an agent is a sample whose answers follow from its seed and what it is shown."""
+    from flagfall.agents.registry import load_agent
+
+    spec = player.spec
+    if spec is None or spec.scheme != "sample":
+        return False
+    return getattr(load_agent(spec), "repeats", True) is True
+
+
+def _plan(request: MatchRequest) -> RunPlan:
+    """Return the plan of the match, whose agents exist."""
+    from flagfall.cli.runs.plan import PlannedMatch, RunPlan
+    from flagfall.cli.runs.task_options import check_players
+
+    specs = tuple(
+        spec for player in request.agents if isinstance(player.agent, str) and (spec := player.spec)
+    )
+    seated = request.seated()
+    hosts = tuple(player.agent for player in seated.agents)
+    pairs = zip(request.agents, hosts, strict=True)
+    check_players(
+        player for player, host in pairs if isinstance(player.agent, str) and host.kind == "process"
+    )
+    return RunPlan(request, specs, hosts, (PlannedMatch(0, seated),))
