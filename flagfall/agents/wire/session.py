@@ -288,6 +288,7 @@ class WireSession:
                 spaces,
                 task,
                 text,
+                UNSET if envelope.noted is None else envelope.noted,
             )
             if seat.taken_ns >= self._idle_ns:  # it waited for this turn, and gets it only now
                 clock.sent_ns = now_ns

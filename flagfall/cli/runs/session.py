@@ -19,6 +19,7 @@ from flagfall.cli.console.progress import Progress, block_notice, show_live
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.cli.runs import tables
 from flagfall.cli.runs.plan import write_results
+from flagfall.cli.runs.resuming import old_journal_aside
 from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.errors import UNAVAILABLE, FlagfallError
 from flagfall.playing import play_request
@@ -118,13 +119,14 @@ class RunSession:
         self._tell_awaited(match)
         figures = ResultsSink()
         file = match.request.journal
-        request = attrs.evolve(
-            match.request,
-            journal=Journal(file, whole=self.plan.whole) if isinstance(file, Path) else file,
-            sinks=tuple(self._sinks(match, figures, interrupts)),
-        )
         try:
-            result = await play_request(request, interrupts.stop)
+            with old_journal_aside(match.request) as request:
+                request = attrs.evolve(
+                    request,
+                    journal=Journal(file, whole=self.plan.whole) if isinstance(file, Path) else file,
+                    sinks=tuple(self._sinks(match, figures, interrupts)),
+                )
+                result = await play_request(request, interrupts.stop)
             self.played.append(PlayedMatch(match, result))
         finally:  # after errors too, but not if the match did not start
             if match.results is not None and figures.begun:

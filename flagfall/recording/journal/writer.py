@@ -5,7 +5,9 @@ sealed together. An actor writes them in a thread. The data that waits for the d
 the match waits between turns, while no clock runs. No event is dropped.
 
 On the virtual clock the ends of batches depend on the events alone, so equal matches have equal files. On the
-wall clock a batch is closed once it has waited for `FLUSH_SECONDS`.
+wall clock a batch is closed once it has waited for `FLUSH_SECONDS`; and at lock-step pace the match waits until
+a turn with a note is written, for what an agent notes may have cost money: a killed match goes on without it
+being paid again.
 """
 
 from __future__ import annotations
@@ -87,6 +89,7 @@ class Journal:
         self._hand_over: Callable[[], None] = lambda: None
         self._real_work: Callable[[], AbstractContextManager[None]] = nullcontext
         self._virtual = False
+        self._keeps_notes = self._has_note = False
         # The open batch.
         self._lines: list[bytes] = []
         self._lines_bytes = self._lines_events = 0
@@ -132,6 +135,9 @@ class Journal:
             HostFault: the event cannot be written as JSON; it is not recorded.
         """
         self._add(self._encoded(event), 1)
+        if self._keeps_notes and type(event) is TurnPlayed and event.note is not None:
+            self._has_note = True
+            self._pause()
 
     def write_batch(self, turns: TurnsPlayed) -> None:
         """Take plain turns; never blocks, and raises as a call does."""
@@ -147,6 +153,7 @@ class Journal:
     def _encoded(self, event: Event | TurnsPlayed) -> bytes:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
+            self._keeps_notes = not self._virtual and event.tick_ns is None
             self._wake.set()
         try:
             if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
@@ -215,14 +222,21 @@ class Journal:
         self._hand_over = hand_over
 
     async def drain(self) -> None:
-        """Wait until at most `RESUME_BYTES` wait for the disk; cancellation changes nothing.
+        """Wait until at most `RESUME_BYTES` wait for the disk, and none after a turn with a note.
+
+        Cancellation changes nothing.
 
         Raises:
             HostFault: the file cannot be written.
         """
         await trio.lowlevel.checkpoint()
-        self._pauses += self._waiting_bytes > RESUME_BYTES
-        while self._waiting_bytes > RESUME_BYTES and not self._closed:
+        most_bytes = RESUME_BYTES
+        if self._has_note:  # closed here, where all records of the turn have come
+            self._has_note, most_bytes = False, 0
+            if self._lines:
+                self._close_batch()
+        self._pauses += self._waiting_bytes > most_bytes
+        while self._waiting_bytes > most_bytes and not self._closed:
             self._wake.set()
             await self._room.wait()
         if self._fault is not None:
