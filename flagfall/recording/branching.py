@@ -154,8 +154,7 @@ class BranchPoint:
                 last = attrs.evolve(last, count=count) if event.at_ns <= last.at_ns else last
         else:
             if header is not None and last.count == count and not is_solo:
-                point = cls(path, header, last.turn + 1, last.count, last.at_ns, rebuild)
-                last = last if point.has_whole_turn() else before
+                last = cls(path, header, last.turn + 1, count, 0, rebuild).whole_turn(last, before)
             _check_open(path, last.turn + 1, turn, ended)
         if header is None or last.turn < 0:
             raise UsageError(f"{path}: no turn of this match is recorded, so there is nothing to go on from")
@@ -206,16 +205,17 @@ class BranchPoint:
         """Yield the recorded events before the turn, without the start of the match."""
         return islice(recorded_events(self.journal), 1, self.kept)
 
-    def has_whole_turn(self) -> bool:
-        """Return whether the records of all seats that were asked in the turn before are there."""
+    def whole_turn(self, last: _LastTurn, before: _LastTurn) -> _LastTurn:
+        """Return the last turn if the records of all seats that were asked in it are there, else the one before."""
         scheduler = self.rebuild(self.header)
         rerun = Rerun(self.header, scheduler)
         try:
             for event in self.events():
                 rerun.take(event)
-            return not rerun.has_open_turn
         except (Different, NotRepeatable):
-            return False
+            return before
+        else:
+            return before if rerun.has_open_turn else last
         finally:
             rerun.close()
             scheduler.close()

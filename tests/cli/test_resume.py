@@ -56,7 +56,9 @@ class Model:
         time.sleep(0.02)
         dice = random.Random(text)
         choices = re.findall(r"Choose one of these actions: (.*?)\\n", text)
-        said = {"action": dice.choice(choices[-1].split(", "))} if choices else {"say": dice.choice("abc") * 3}
+        said = (
+            {"action": dice.choice(choices[-1].split(", "))} if choices else {"say": dice.choice("abc") * 3}
+        )
         self.answered.append(text)
         completes(said, prompt_tokens=40, completion_tokens=6)(server, asked)
 
@@ -153,7 +155,9 @@ def test_killed_at_any_moment(program: Any, start: Any, model: Model, whole: Any
     assert not list(Path().glob("unfinished*"))
 
 
-@pytest.mark.parametrize("line", ["run -t vgdl:cinders#0 --steps 9 -a random", "run -t duel:heaps -a random -a random"])
+@pytest.mark.parametrize(
+    "line", ["run -t vgdl:cinders#0 --steps 9 -a random", "run -t duel:heaps -a random -a random"]
+)
 def test_a_journal_that_is_cut_anywhere_is_completed(call: Any, folder: Path, line: str) -> None:
     line = f"{line} --clock virtual --seed 4 -q -o"
     assert call(line, "whole.jsonl").code == 0
@@ -209,7 +213,8 @@ def test_another_match_is_not_taken_for_it(call: Any, cut: Path, more: str, said
     assert cut.read_bytes() == before
 
 
-def test_a_match_that_is_over_stays_as_it_is(call: Any, cut: Path) -> None:
+@pytest.mark.usefixtures("cut")
+def test_a_match_that_is_over_stays_as_it_is(call: Any) -> None:
     before = Path("whole.jsonl").read_bytes()
     ended = call(run_of().replace("-q ", ""), "whole.jsonl", "--resume")
     assert (ended.code, ended.out, ended.err) == (0, "", "flagfall: whole.jsonl: the match is over\n")
@@ -230,7 +235,7 @@ class Moody:
 
 @pytest.mark.parametrize("name", ["cut.jsonl", "cut.jsonl.zst"])
 def test_an_agent_that_answers_otherwise_loses_nothing(
-    call: Any, program: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    program: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (folder / "moody.py").write_text(MOODY)
     line = "run -t micro1 -a moody.py:Moody --pass-env MOOD --steps 4000 -q -o"
@@ -249,6 +254,42 @@ def test_an_agent_that_answers_otherwise_loses_nothing(
     assert program(line, name, "--resume").code == 0
     assert len(read_turns(name)["turn"]) == 4000
     assert sorted(path.name for path in folder.glob("*cut*")) == [name]
+
+
+DEAR = """
+import random
+
+class Dear:
+    def start(self, briefing):
+        self.briefing = briefing
+        self.turns = 0
+
+    def act(self, observation):
+        noted = self.briefing.noted
+        self.turns += 1
+        if self.turns == 2:
+            assert noted in (None, {})
+            return 65
+        said = random.SystemRandom().randrange(97, 123) if noted is None else noted["said"]
+        self.briefing.note({"said": said, "was": noted})
+        return said
+"""
+
+
+@pytest.mark.parametrize("host", ["task", "thread", "process"])
+def test_an_agent_of_ones_own_finds_its_notes(call: Any, folder: Path, host: str) -> None:
+    (folder / "dear.py").write_text(DEAR)
+    line = f"run -t vgdl:cinders#0 --steps 12 -a dear.py:Dear --host {host} -q -o cut.jsonl"
+    assert call(line).code == 0
+    before = read_turns("cut.jsonl")
+    text = (folder / "cut.jsonl").read_bytes().splitlines(keepends=True)
+    kept = next(place for place, row in enumerate(text) if b'"turn":8' in row)
+    (folder / "cut.jsonl").write_bytes(b"".join(text[:kept]))
+    assert call(line, "--resume").code == 0
+    after = read_turns("cut.jsonl")
+    assert list(after["action"][:8]) == list(before["action"][:8])
+    assert [note and note["was"] for note in after["note"]] == [None] * 12
+    assert call("verify cut.jsonl").code == 0
 
 
 def test_of_two_journals_the_one_with_more_turns_counts(call: Any, cut: Path, folder: Path) -> None:
@@ -294,6 +335,9 @@ def test_a_match_that_is_being_played_is_left_alone(start: Any, program: Any, fo
     process = start(line)
     until(lambda: (folder / "live.jsonl").exists() and (folder / "live.jsonl").stat().st_size > 0)
     ended = program(line, "--resume")
-    assert (ended.code, ended.err) == (2, "flagfall: --resume: live.jsonl is being written by another program\n")
+    assert (ended.code, ended.err) == (
+        2,
+        "flagfall: --resume: live.jsonl is being written by another program\n",
+    )
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130

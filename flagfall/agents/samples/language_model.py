@@ -9,8 +9,8 @@ Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an
 Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
 Rule 4: each turn for which the model was asked has a note with question, answer, tokens, latency and failures
     (`flagfall.kernel.notes`), from which the match can be played again without the model
-    (`flagfall.agents.samples.llm.recorded_answers`). Recorded turns that are shown again are played from their
-    notes, too, so that a match which goes on pays for none of them again.
+    (`flagfall.agents.samples.llm.recorded_answers`). Recorded turns that are shown again are played from
+    their notes, too, so that a match that goes on pays for none of them again.
 """
 
 from __future__ import annotations

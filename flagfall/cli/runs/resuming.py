@@ -1,7 +1,7 @@
-"""Resuming the matches of `flagfall run`: one that was cut goes on from its journal, asking for no turn again.
+"""Resuming the matches of `flagfall run`: one that was cut goes on from its journal.
 
-While a match goes on, its old journal lies beside the new one, as `unfinished-NAME`. The new one repeats it, so the
-one with more turns holds all of the other, and is kept: at every moment one of both has all recorded turns.
+While it is played, its old journal lies beside the new one, as `unfinished-NAME`. The new one repeats it, so
+the one with more turns holds all of the other, and is kept: at every moment one of both has all recorded turns.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def resumed(match: PlannedMatch) -> PlannedMatch | None:
     """Return a match as it goes on from its journal, or as it is if that has no turn; `None` if it is over.
 
     Raises:
-        UsageError: a journal cannot be read, is that of another match, or is being written by another program;
-            or the match cannot go on from its last turn.
+        UsageError: a journal cannot be read, is that of another match, or is being written; or the match
+            cannot go on from its last turn.
     """
     path = match.request.journal
     if not isinstance(path, Path):
@@ -122,7 +122,8 @@ def _keep_one(path: Path) -> None:
         parents = new.header.parents
         if not parents or parents[-1].sha256 != sha256_of(aside):
             raise UsageError(
-                f"--resume: {path} does not go on from {aside.name}, which lies beside it: move one of them away"
+                f"--resume: {path} does not go on from {aside.name}, which lies beside it:"
+                " move one of them away"
             )
     if (new.turns, new.is_over) > (old.turns, old.is_over):
         aside.unlink()
@@ -160,6 +161,6 @@ def _check_same(path: Path, header: MatchStarted, asked_for: Mapping[str, Any]) 
         found = getattr(header, name)
         if encode(found) != encode(value):
             raise UsageError(
-                f"--resume: the match in {path} has other {name.replace('_', ' ')}: {shown(found)} is recorded,"
-                f" and {shown(value)} is asked for"
+                f"--resume: the match in {path} has other {name.replace('_', ' ')}:"
+                f" {shown(found)} is recorded, and {shown(value)} is asked for"
             )

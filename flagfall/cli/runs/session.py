@@ -120,9 +120,9 @@ class RunSession:
         figures = ResultsSink()
         file = match.request.journal
         try:
-            with old_journal_aside(match.request) as request:
+            with old_journal_aside(match.request) as prepared:
                 request = attrs.evolve(
-                    request,
+                    prepared,
                     journal=Journal(file, whole=self.plan.whole) if isinstance(file, Path) else file,
                     sinks=tuple(self._sinks(match, figures, interrupts)),
                 )
