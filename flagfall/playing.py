@@ -206,7 +206,7 @@ async def play_request(request: MatchRequest, stop: trio.Event | None = None) ->
         header["rules"] = dict(REVISIONS)
     else:
         execute = request.goes_on_from.execute
-        scheduler, continuation, header = execute(request.time_control, request.seed)
+        scheduler, continuation, header = execute(request.time_control, request.seed, request.steps)
     recorder = [] if journal is None else [journal if isinstance(journal, Journal) else Journal(journal)]
     return await play_match(
         scheduler,

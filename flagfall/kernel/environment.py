@@ -209,6 +209,7 @@ class Environment:
         script, request = await self._begin_script()
         try:
             while True:
+                await self._drain_if_asked()  # before another task, too
                 if type(request) is tuple:
                     request = await self._turns.play_turns(script.send, request)
                 elif isinstance(request, NextTask):
@@ -239,9 +240,7 @@ class Environment:
         """Pass the recorded events on to the sinks."""
         for event in recorded.events:
             self._dispatcher.repeat(event)
-            if self._dispatcher.is_pause_asked:
-                self._dispatcher.is_pause_asked = False
-                await self._drain()
+            await self._drain_if_asked()
 
     async def _begin_script(self) -> tuple[Generator[Any, Any, None], Request]:
         """Return a new script with its first request, or go on with those of a recorded match."""
@@ -329,9 +328,7 @@ class Environment:
         return await run_actor(request.task, ActorTurns(self._play_turn, request.owed))
 
     async def _play_turn(self, observation: Any, reward: Any) -> Actions:
-        if self._dispatcher.is_pause_asked:
-            self._dispatcher.is_pause_asked = False
-            await self._drain()
+        await self._drain_if_asked()
         return await self._turns.ask(observation, reward)
 
     def _cut_task(self, script: Any) -> None:
@@ -416,6 +413,11 @@ class Environment:
                 self._failed(fault)
             except Exception as error:  # noqa: BLE001 - the same, without a name
                 self._sink_failed(error)
+
+    async def _drain_if_asked(self) -> None:
+        if self._dispatcher.is_pause_asked:
+            self._dispatcher.is_pause_asked = False
+            await self._drain()
 
     async def _drain(self) -> None:
         for sink in self._writers:

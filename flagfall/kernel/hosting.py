@@ -50,6 +50,8 @@ class Briefing:
 
     transcript: Sequence[PlayedTurn] = attrs.field(default=(), repr=False, eq=False)
 
+    _look_up_noted: Callable[[], Any] = attrs.field(default=lambda: None, repr=False, eq=False)
+
     def note(self, value: Any) -> None:
         """Attach a note to the turn that is answered next, for readers of the journal.
 
@@ -82,6 +84,15 @@ class Briefing:
         Empty between turns, and outside of the event loop for an agent without the attribute `texts = True`.
         """
         return self._look_up_text()
+
+    @property
+    def noted(self) -> Any:
+        """The agent's own note on the turn that is played, where that is a recorded one which is shown again.
+
+        `{}` if it made none there, and `None` in every other turn. An agent that finds its answer in its note
+        need not work it out again; with the attribute `resumes = True` it says that it does so.
+        """
+        return self._look_up_noted()
 
 
 class AgentHost(Protocol):

@@ -373,6 +373,7 @@ class Seating:
             seat.look_up_task,
             seat.look_up_text,
             self._states[seat.number].transcript if self._states else (),
+            seat.look_up_noted,
         )
 
 

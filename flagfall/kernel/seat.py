@@ -206,6 +206,11 @@ class HostSeat:
             return ""
         return describe_observation(self.task, self.number, envelope.observation)
 
+    def look_up_noted(self) -> Any:
+        """Return the agent's note on the recorded turn that it has taken; `None` in any other turn."""
+        envelope = self._channel.taken
+        return None if envelope is None else envelope.noted
+
     def is_closed(self) -> bool:
         """Return whether there will be no more turns for the agent."""
         return self._channel.closed

@@ -61,9 +61,15 @@ _INCIDENTS: Final = (ReplyDropped, SeatDisqualified, StallSeen)
 
 
 def recorded_events(path: Path) -> Iterator[Event]:
-    """Yield the events of a journal, also of one without an end."""
+    """Yield the events of a journal, also of one without an end; an end without the last seal is none."""
+    ended: list[Event] = []
     with suppress(JournalTruncated):
-        yield from read_journal(path)
+        for event in read_journal(path):
+            if isinstance(event, MatchEnded):
+                ended.append(event)
+            else:
+                yield event
+        yield from ended
 
 
 @attrs.frozen
@@ -147,8 +153,8 @@ class BranchPoint:
                 # Recorded as it happened: at once, and with several seats when time has moved on.
                 last = attrs.evolve(last, count=count) if event.at_ns <= last.at_ns else last
         else:
-            # With several seats, only what follows shows that all records of a turn are there.
-            last = before if last.count == count and not is_solo else last
+            if header is not None and last.count == count and not is_solo:
+                last = cls(path, header, last.turn + 1, count, 0, rebuild).whole_turn(last, before)
             _check_open(path, last.turn + 1, turn, ended)
         if header is None or last.turn < 0:
             raise UsageError(f"{path}: no turn of this match is recorded, so there is nothing to go on from")
@@ -167,12 +173,15 @@ class BranchPoint:
         digits = sha256_of(self.journal)
         return (*older, Parent(self.turn, digits, tuple(was.agents), was.seed, was.time_control))
 
-    def execute(self, control: TimeControl, seed: int) -> tuple[SchedulerRole, Continuation, dict[str, Any]]:
+    def execute(
+        self, control: TimeControl, seed: int, steps: int | None = None
+    ) -> tuple[SchedulerRole, Continuation, dict[str, Any]]:
         """Execute the recorded match up to the turn.
 
         Args:
             control: the time control under which the match goes on; the recorded times are charged to it.
             seed: the root seed of what begins from the turn on.
+            steps: number of turns after which the match ends; `None` for no limit.
 
         Returns:
             The task scheduler; the match at the turn; and the fields of `MatchStarted` from which all of it
@@ -186,7 +195,7 @@ class BranchPoint:
         fields = ("tasks", "scheduler", "config", "rules", "code", "parents")
         scheduler = self.rebuild(self.header)
         try:
-            continuation = _Execution(self, header, scheduler, control).run()
+            continuation = _Execution(self, header, scheduler, control).run(steps)
         except BaseException:
             scheduler.close()
             raise
@@ -195,6 +204,21 @@ class BranchPoint:
     def events(self) -> Iterator[Event]:
         """Yield the recorded events before the turn, without the start of the match."""
         return islice(recorded_events(self.journal), 1, self.kept)
+
+    def whole_turn(self, last: _LastTurn, before: _LastTurn) -> _LastTurn:
+        """Return the last turn if the records of all seats that were asked in it are there, else the one before."""
+        scheduler = self.rebuild(self.header)
+        rerun = Rerun(self.header, scheduler)
+        try:
+            for event in self.events():
+                rerun.take(event)
+        except (Different, NotRepeatable):
+            return before
+        else:
+            return before if rerun.has_open_turn else last
+        finally:
+            rerun.close()
+            scheduler.close()
 
     def later_events(self) -> Iterator[Event]:
         """Yield the recorded events from the turn on."""
@@ -243,7 +267,10 @@ class BranchPoint:
                     if request.phase == "result" and isinstance(event, TaskEnded) and seat in event.answers:
                         self._compare(seat, f"`result` of {event.task}", answer, event.answers[seat])
                 if isinstance(event, TurnPlayed) and event.seat == seat and event.verdict != "absent":
-                    answer = yield Envelope(event.turn, rerun.observation, event.reward, "act", phases.late)
+                    noted = {} if event.note is None else event.note
+                    answer = yield Envelope(
+                        event.turn, rerun.observation, event.reward, "act", phases.late, noted
+                    )
                     if event.verdict == ON_TIME:
                         self._compare(seat, f"turn {event.turn}", answer, event.action)
                     phases.late = _notice(event, limits.take_turn(event).soft_ns)
@@ -328,7 +355,7 @@ class _Execution:
         self._init: PhaseRequest | None = None
         self._rerun.on_phase = self._take_phase
 
-    def run(self) -> Continuation:
+    def run(self, steps: int | None) -> Continuation:
         point, rerun = self._point, self._rerun
         try:
             for event in point.events():
@@ -339,7 +366,7 @@ class _Execution:
                 elif isinstance(event, SeatReady):
                     self._limits.take_start(event)
                     self._recorded_limits.take_start(event)
-            script, request = rerun.advance()
+            script, request = rerun.advance(steps)
         except (Different, NotRepeatable) as why:
             rerun.close()
             place = f"turn {rerun.turn}" if rerun.turn < point.turn else f"turn {point.turn}"

@@ -132,8 +132,11 @@ class Rerun:
                 raise Different(what, shown(expected), shown(found), seat)
             self.rounded += 1
 
-    def advance(self) -> tuple[Generator[Any, Any, None], Any]:
+    def advance(self, steps: int | None = None) -> tuple[Generator[Any, Any, None], Any]:
         """Give the task the actions of the newest turn; return the script, and what it requests then.
+
+        Args:
+            steps: number of turns after which the match ends; the task does not get the actions of the last.
 
         Raises:
             Different: the record of that turn is incomplete, or the task fails.
@@ -143,9 +146,14 @@ class Rerun:
             raise NotRepeatable("its task is an actor, which cannot be left in the middle of its episode")
         if self._due:
             raise Different(f"record of turn {self.turn}", f"one for seat {self._due[0][0]}", "none")
-        if self._played:
+        if self._played and (steps is None or self.turn < steps):
             self._step()
         return self._script, self._request
+
+    @property
+    def has_open_turn(self) -> bool:
+        """Return whether records of the newest turn are to come."""
+        return bool(self._due)
 
     def close(self) -> None:
         """End the replay at its present point."""

@@ -9,20 +9,22 @@ Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an
 Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
 Rule 4: each turn for which the model was asked has a note with question, answer, tokens, latency and failures
     (`flagfall.kernel.notes`), from which the match can be played again without the model
-    (`flagfall.agents.samples.llm.recorded_answers`).
+    (`flagfall.agents.samples.llm.recorded_answers`). Recorded turns that are shown again are played from
+    their notes, too, so that a match that goes on pays for none of them again.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import trio
 
 from flagfall.agents.samples.llm import conversation, endpoint, forms, prompt, settings
-from flagfall.agents.samples.llm.recorded_answers import RecordedAnswers, check_answers
+from flagfall.agents.samples.llm.recorded_answers import RecordedAnswers, answer_in, check_answers
 from flagfall.agents.samples.llm.turn import AskedTurn, Availability, digest_of
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.descriptions import ALLOWED, describe_value
@@ -95,6 +97,9 @@ class LanguageModel:
 
     repeats: ClassVar[bool] = False
     """Its answers do not follow from its seed and what it was shown."""
+
+    resumes: ClassVar[bool] = True
+    """It plays recorded turns that are shown again from its notes."""
 
     @classmethod
     def check(cls) -> None:
@@ -185,6 +190,8 @@ class LanguageModel:
             if answer:
                 self._dialogue.add(remembered, answer)
             return action
+        if self._briefing.noted is not None:
+            return self._play_again(self._briefing.noted, system, remembered, form)
         left_ns = timer.remaining_ns
         if left_ns < NEVER_NS:
             filled["time"] = f"{left_ns / S:.3g} s"
@@ -194,6 +201,19 @@ class LanguageModel:
         await self._ask_in_time(asked, system, form, MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns)
         if asked.is_answered:
             self._dialogue.add(remembered, asked.completion.text)
+        return asked.action
+
+    def _play_again(self, note: Any, system: str, remembered: str, form: forms.AnswerForm) -> Any:
+        """Return the action that a note has, and remember the turn as when it was played."""
+        if not isinstance(note, dict) or "digest" not in note:  # the turn was late, or its note too long
+            return None
+        self._noted_system = system
+        asked = AskedTurn.from_note(note)
+        with suppress(forms.InvalidAnswer):  # then NIL is not what is recorded, and the match does not go on
+            answer, asked.action = answer_in(note, form)
+            if answer:
+                self._dialogue.add(remembered, answer)
+        self._record.add(asked)
         return asked.action
 
     async def _ask_in_time(self, asked: AskedTurn, system: str, form: forms.AnswerForm, left_ns: int) -> None:

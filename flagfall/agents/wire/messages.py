@@ -84,6 +84,7 @@ class Ask(_Message, frozen=True):
         spaces: observations and actions of the task, if they differ from those that were sent last.
         task: the task in words, if that differs from what was sent last; `None` for continuous tasks.
         text: the observation in words, for an agent that asked for `texts`.
+        noted: in a recorded turn that is shown again, the agent's note on it, `{}` if it made none.
     """
 
     number: int
@@ -95,12 +96,14 @@ class Ask(_Message, frozen=True):
     spaces: Spaces | UnsetType = UNSET
     task: TaskDescription | UnsetType | None = UNSET
     text: str | UnsetType = UNSET
+    noted: Any = UNSET
 
     @property
     def envelope(self) -> Envelope:
         """The turn as an envelope of the kernel."""
         late = None if self.late is UNSET else self.late
-        return Envelope(self.number, self.observation, self.reward, self.phase, late)
+        noted = None if self.noted is UNSET else self.noted
+        return Envelope(self.number, self.observation, self.reward, self.phase, late, noted)
 
 
 class Bye(_Message, frozen=True):

@@ -293,6 +293,7 @@ class WireSession:
                 spaces,
                 task,
                 text,
+                UNSET if envelope.noted is None else envelope.noted,
             )
             # It waited for this turn, and gets it only now; what a model says of its latency is its own time.
             if seat.taken_ns >= self._idle_ns and not seat.has_model:

@@ -166,6 +166,7 @@ async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
         lambda: seat.task,
         lambda: seat.text,
         () if hello.transcript is UNSET else hello.transcript,
+        lambda: seat.noted,
     )
     await resolve(played.start(briefing))
     link.send_ready(played.wants, texts=played.texts)
@@ -287,6 +288,7 @@ class _WireSeat:
         self.spaces: Spaces | None = None
         self.task: TaskDescription | None = None
         self.text = ""
+        self.noted: Any = None
 
     def learn(self, message: Hello | Ask) -> None:
         """Take what a message tells of the task."""
@@ -316,6 +318,7 @@ class _WireSeat:
         self.learn(message)
         self.text = "" if message.text is UNSET else message.text
         envelope = self._taken = message.envelope
+        self.noted = envelope.noted
         self._time = self._link.now(), limit_ns, envelope.late
         if self._link.times is not None:
             self._link.times.take(envelope.number)

@@ -165,13 +165,17 @@ def _is_sample(name: str) -> bool:
 
 
 def _repeats(player: Player) -> bool:
-    """Return whether an agent is a sample whose answers follow from its seed and what it is shown."""
+    """Return whether an agent is a sample that gives its answers again.
+
+    They follow from its seed and what it is shown, or it takes them from its notes.
+    """
     from flagfall.agents.registry import load_agent
 
     spec = player.spec
     if spec is None or spec.scheme != "sample":
         return False
-    return getattr(load_agent(spec), "repeats", True) is True
+    found = load_agent(spec)
+    return getattr(found, "repeats", True) is True or getattr(found, "resumes", False) is True
 
 
 def _plan(request: MatchRequest) -> RunPlan:

@@ -43,6 +43,7 @@ def run(
     whole_observations: Flag = False,
     results: Path | None = None,
     overwrite: Flag = False,
+    resume: Flag = False,
     words: Path | None = None,
     bit_mode: Flag = False,
     scramble: Flag = False,
@@ -112,6 +113,9 @@ def run(
         results: Write the statistics of round 1 (rewards, times, trials) to this file, after errors too; as
             JSON if its name ends in `.json`. Numbered like the journals in a series.
         overwrite: Replace files of `--journal` and `--results` that exist.
+        resume: Go on with matches that were cut, from the last turn in their journals, and leave those that
+            are over. The agents play the recorded turns again, outside of their time, and must repeat their
+            answers; `llm` takes them from its notes. Everything else is named as before.
         words: File of words for sentence tasks, one word per line.
         bit_mode: One step is one bit instead of one byte, in both directions.
         scramble: Replace words by pseudo-words; for conversations in bit mode.
@@ -140,6 +144,10 @@ def run(
 
     ids = tuple(part for text in task or () for part in split_texts(text))
     options = TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes)
+    if resume and journal is None:
+        raise UsageError("--resume: name the --journal of the match to go on with")
+    if resume and fault:
+        raise UsageError("--fault: a match that goes on from a recorded one cannot be simulated")
     tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
     kept = Isolation.from_options(isolation, limits, pass_env, show)
     faults = _schedule(fault)
@@ -166,8 +174,10 @@ def run(
         whole=whole_observations,
         results=results,
         log=logs.log_file,
-        overwrite=overwrite,
+        overwrite=overwrite or resume,
     )
+    if resume:
+        plan = _resumed(plan, quiet=quiet)
     if faults is None:
         check_players(plan.in_processes)
     else:
@@ -206,6 +216,19 @@ def _check_faults(plan: RunPlan, faults: FaultSchedule) -> None:
             check_match(attrs.evolve(match.request, agents=match.players), faults)
         except UsageError as error:
             raise UsageError(f"--fault: {error}") from None
+
+
+def _resumed(plan: RunPlan, *, quiet: bool) -> RunPlan:
+    """Return a plan with the matches that are not over, each as it goes on from its journal."""
+    import attrs
+
+    from flagfall.cli.runs.resuming import resumed
+
+    found = [(match, resumed(match)) for match in plan.matches]
+    for match, left in found:
+        if left is None and not quiet:
+            print(f"flagfall: {match.request.journal}: the match is over", file=sys.stderr, flush=True)
+    return attrs.evolve(plan, matches=tuple(left for _, left in found if left is not None))
 
 
 def _print_notices(isolation: Isolation, plan: RunPlan) -> None:

@@ -19,6 +19,7 @@ from flagfall.cli.console.progress import Progress, block_notice, show_live
 from flagfall.cli.console.signals import SIGNALLED
 from flagfall.cli.runs import tables
 from flagfall.cli.runs.plan import write_results
+from flagfall.cli.runs.resuming import old_journal_aside
 from flagfall.cli.runs.tables import PlayedMatch
 from flagfall.errors import UNAVAILABLE, FlagfallError, HostFault
 from flagfall.playing import play_request
@@ -148,16 +149,17 @@ class RunSession:
         self._tell_awaited(match)
         figures = ResultsSink()
         file = match.request.journal
-        request = attrs.evolve(
-            match.request,
-            journal=Journal(file, whole=self.plan.whole) if isinstance(file, Path) else file,
-            sinks=tuple(self._sinks(match, figures, interrupts)),
-        )
         try:
-            if self._faults is None:
-                result = await play_request(request, interrupts.stop)
-            else:
-                result = await self._simulate(match, request, self._faults, interrupts.stop)
+            with old_journal_aside(match.request) as prepared:
+                request = attrs.evolve(
+                    prepared,
+                    journal=Journal(file, whole=self.plan.whole) if isinstance(file, Path) else file,
+                    sinks=tuple(self._sinks(match, figures, interrupts)),
+                )
+                if self._faults is None:
+                    result = await play_request(request, interrupts.stop)
+                else:
+                    result = await self._simulate(match, request, self._faults, interrupts.stop)
             self.played.append(PlayedMatch(match, result))
         finally:  # after errors too, but not if the match did not start
             if match.results is not None and figures.begun:

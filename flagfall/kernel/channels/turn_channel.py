@@ -48,6 +48,8 @@ class Envelope(Struct, frozen=True, gc=False):
             -1, -2, -3, ...
         reward: the reward for an earlier action, 0 if there was none.
         late: the notice of a turn that was late or illegal, once, in the first envelope after it.
+        noted: in a recorded turn that is shown again, the agent's note on it, `{}` if it made none; else
+            `None`.
     """
 
     number: int
@@ -55,6 +57,7 @@ class Envelope(Struct, frozen=True, gc=False):
     reward: Any = 0
     phase: Phase = "act"
     late: LateNotice | None = None
+    noted: Any = None
 
 
 class PlayedTurn(Struct, frozen=True):

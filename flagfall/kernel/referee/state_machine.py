@@ -113,6 +113,8 @@ class Referee:
         self._origin_ns, self.turns, self._phases = origin_ns, turns, phases
         self._notices |= notices
         self._in_play = sum(seat.disqualified is None for seat in self._seats)
+        if turns >= self._steps:
+            self.stop("steps")
 
     def set_task(self, task: TaskRole) -> None:
         """Begin a task: from now on the turns belong to it."""

@@ -5,7 +5,9 @@ sealed together. An actor writes them in a thread. The data that waits for the d
 the match waits between turns, while no clock runs. No event is dropped.
 
 On the virtual clock the ends of batches depend on the events alone, so equal matches have equal files. On the
-wall clock a batch is closed once it has waited for `FLUSH_SECONDS`.
+wall clock a batch is closed once it has waited for `FLUSH_SECONDS`. There, at lock-step pace, the match also
+waits until a turn with a note is written, if that took `NOTED_NS`: what an agent has noted may have cost
+money, and a match that goes on after its program was killed finds it there.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from flagfall.recording.journal.format import (
     kept,
     writable,
 )
+from flagfall.timing import MS
 
 FLUSH_SECONDS: Final = 0.25
 """The longest time until an event is passed to the operating system: a killed process loses no more."""
@@ -45,6 +48,10 @@ MAX_WAITING_BYTES: Final = 2 * 1024 * 1024
 
 RESUME_BYTES: Final = MAX_WAITING_BYTES // 4
 """The match goes on when no more than this is left, so that it does not wait again in each turn."""
+
+NOTED_NS: Final = 1 * MS
+"""The match waits for the disk after a turn with a note that took at least this long: that costs 0.4 ms, and
+to repeat a turn that is played faster costs nothing."""
 
 _T = TypeVar("_T")
 
@@ -91,6 +98,7 @@ class Journal:
         self._hand_over: Callable[[], None] = lambda: None
         self._real_work: Callable[[], AbstractContextManager[None]] = nullcontext
         self._virtual = False
+        self._keeps_notes = self._has_note = False
         # The open batch.
         self._lines: list[bytes] = []
         self._lines_bytes = self._lines_events = 0
@@ -140,6 +148,10 @@ class Journal:
             HostFault: the event cannot be written as JSON; it is not recorded.
         """
         self._add(self._encoded(event), 1)
+        has_note = type(event) is TurnPlayed and event.note is not None and event.spent_ns >= NOTED_NS
+        if has_note and self._keeps_notes:
+            self._has_note = True
+            self._pause()
 
     def write_batch(self, turns: TurnsPlayed) -> None:
         """Take plain turns; never blocks, and raises as a call does."""
@@ -155,6 +167,7 @@ class Journal:
     def _encoded(self, event: Event | TurnsPlayed) -> bytes:
         if type(event) is MatchStarted:
             self._virtual = event.clock == "virtual"
+            self._keeps_notes = not self._virtual and event.tick_ns is None
             self._wake.set()
         try:
             if type(event) is TurnPlayed and type(event.observation) is not int and not self._whole:
@@ -223,14 +236,21 @@ class Journal:
         self._hand_over = hand_over
 
     async def drain(self) -> None:
-        """Wait until at most `RESUME_BYTES` wait for the disk; cancellation changes nothing.
+        """Wait until at most `RESUME_BYTES` wait for the disk, and none after a turn with a note.
+
+        Cancellation changes nothing.
 
         Raises:
             HostFault: the file cannot be written.
         """
         await trio.lowlevel.checkpoint()
-        self._pauses += self._waiting_bytes > RESUME_BYTES
-        while self._waiting_bytes > RESUME_BYTES and not self._closed:
+        most_bytes = RESUME_BYTES
+        if self._has_note:  # closed here, where all records of the turn have come
+            self._has_note, most_bytes = False, 0
+            if self._lines:
+                self._close_batch()
+        self._pauses += self._waiting_bytes > most_bytes
+        while self._waiting_bytes > most_bytes and not self._closed:
             self._wake.set()
             await self._room.wait()
         if self._fault is not None:

@@ -75,15 +75,24 @@ class RecordedAnswers:
         for _ in range(place):
             self._left.popleft()
         self._last, note = self._left.popleft()
-        if not note.get("answers"):
-            return note, "", None
-        answer, wrong = str(note.get("answer")), "it was too long for a note, which has only its beginning"
-        if not note.get("answer_is_cut"):
-            try:
-                return note, answer, form.read(answer)
-            except InvalidAnswer as error:
-                wrong = str(error)
-        raise EndpointError(f"{self._name} has no valid answer of turn {self._last}: {wrong}")
+        try:
+            return note, *answer_in(note, form)
+        except InvalidAnswer as wrong:
+            raise EndpointError(f"{self._name} has no valid answer of turn {self._last}: {wrong}") from None
+
+
+def answer_in(note: Mapping[str, Any], form: AnswerForm) -> tuple[str, Any]:
+    """Return the answer in the note of a turn, and the action in it; empty where there was no valid answer.
+
+    Raises:
+        InvalidAnswer: the note does not have the answer in full, or no match has written it.
+    """
+    if not note.get("answers"):
+        return "", None
+    if note.get("answer_is_cut"):
+        raise InvalidAnswer("it was too long for a note, which has only its beginning")
+    answer = str(note.get("answer"))
+    return answer, form.read(answer)
 
 
 def _noted(path: Path, seat: int | None) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import attrs
 import msgspec
 
-from flagfall.agents.samples.llm.endpoint import Completion, EndpointError, Failure
+from flagfall.agents.samples.llm.endpoint import Completion, EndpointError, Failure, FailureKind
 from flagfall.agents.samples.llm.settings import ModelOptions
 from flagfall.kernel.notes import MAX_NOTE_BYTES
 from flagfall.texts import counted
@@ -65,6 +65,16 @@ class AskedTurn:
     problem: str = ""
     cost: float | None = None
     counts: Counter[str] = attrs.Factory(Counter)
+
+    @classmethod
+    def from_note(cls, note: Mapping[str, Any]) -> AskedTurn:
+        """Return a turn that is over, as far as its note tells of the endpoint."""
+        is_heard = "answers" in note or "invalid_answers" in note
+        asked = cls("", str(note["digest"]), is_heard=is_heard)
+        if not is_heard:
+            kind: FailureKind = next((kind for kind in get_args(FailureKind) if kind in note), "timed_out")
+            asked.failure = Failure(kind, str(note.get("problem", "")))
+        return asked
 
     def take(self, completion: Completion, options: ModelOptions) -> None:
         """Take an answer of the model."""
