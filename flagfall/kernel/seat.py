@@ -59,8 +59,7 @@ class Reply(Protocol):
     def __call__(self, action: Any = None, number: int | None = None) -> None:
         """Answer the turn that was taken last, or the one with this number.
 
-        Never blocks, and never raises for a reply that comes too late: such a reply is dropped and
-        counted. The world may move on inside this call.
+        Never blocks or raises; a reply that comes too late is dropped and counted. The world may move on inside.
         """
 
 
@@ -244,8 +243,7 @@ class HostSeat:
 
     def look_up_noted(self) -> Any:
         """Return the agent's note on the recorded turn that it has taken; `None` in any other turn."""
-        envelope = self._channel.taken
-        return None if envelope is None else envelope.noted
+        return getattr(self._channel.taken, "noted", None)
 
     def is_closed(self) -> bool:
         """Return whether there will be no more turns for the agent."""
