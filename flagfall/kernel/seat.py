@@ -59,7 +59,7 @@ class Reply(Protocol):
     def __call__(self, action: Any = None, number: int | None = None) -> None:
         """Answer the turn that was taken last, or the one with this number.
 
-        Never blocks or raises; a reply that comes too late is dropped and counted. The world may move on inside.
+        Never blocks or raises; a reply that is too late is dropped and counted. The world may move on in it.
         """
 
 
