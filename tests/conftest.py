@@ -65,6 +65,8 @@ RELEASE = (
     "cli/test_logs.py::test_the_tracks_of_gvgai_log",
     "cli/test_new.py::test_a_new_plan_takes_a_new_agent_and_a_new_task",
     "cli/test_recorded_answers.py::test_a_tournament_is_played_again",
+    "cli/test_resume.py::test_killed_at_any_moment",
+    "cli/test_resume.py::test_what_was_answered_is_not_asked_again",
     "cli/test_round1_clients.py",
     "cli/test_tables_and_schemas.py::test_tables_fit_the_terminal",
     "conformance/",

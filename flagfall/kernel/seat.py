@@ -208,8 +208,7 @@ class HostSeat:
 
     def look_up_noted(self) -> Any:
         """Return the agent's note on the recorded turn that it has taken; `None` in any other turn."""
-        envelope = self._channel.taken
-        return None if envelope is None else envelope.noted
+        return getattr(self._channel.taken, "noted", None)
 
     def is_closed(self) -> bool:
         """Return whether there will be no more turns for the agent."""

@@ -153,8 +153,8 @@ class BranchPoint:
                 # Recorded as it happened: at once, and with several seats when time has moved on.
                 last = attrs.evolve(last, count=count) if event.at_ns <= last.at_ns else last
         else:
-            if header is not None and last.count == count and not is_solo:
-                last = cls(path, header, last.turn + 1, count, 0, rebuild).whole_turn(last, before)
+            unsure = header is not None and last.count == count and not is_solo
+            last = _whole_turn(path, rebuild, last, before) if unsure else last
             _check_open(path, last.turn + 1, turn, ended)
         if header is None or last.turn < 0:
             raise UsageError(f"{path}: no turn of this match is recorded, so there is nothing to go on from")
@@ -204,21 +204,6 @@ class BranchPoint:
     def events(self) -> Iterator[Event]:
         """Yield the recorded events before the turn, without the start of the match."""
         return islice(recorded_events(self.journal), 1, self.kept)
-
-    def whole_turn(self, last: _LastTurn, before: _LastTurn) -> _LastTurn:
-        """Return the last turn if the records of all seats that were asked in it are there, else the one before."""
-        scheduler = self.rebuild(self.header)
-        rerun = Rerun(self.header, scheduler)
-        try:
-            for event in self.events():
-                rerun.take(event)
-        except (Different, NotRepeatable):
-            return before
-        else:
-            return before if rerun.has_open_turn else last
-        finally:
-            rerun.close()
-            scheduler.close()
 
     def later_events(self) -> Iterator[Event]:
         """Yield the recorded events from the turn on."""
@@ -285,6 +270,28 @@ class BranchPoint:
                 f" {shown(recorded)} is recorded: it does not repeat what it did; let it begin at turn"
                 f" {self.turn} with the transcript"
             )
+
+
+def _whole_turn(
+    path: Path, rebuild: Callable[[MatchStarted], SchedulerRole], last: _LastTurn, before: _LastTurn
+) -> _LastTurn:
+    """Return the last turn if all seats that were asked in it have a record, else the one before."""
+    events = islice(recorded_events(path), last.count)
+    header = next(events)
+    assert isinstance(header, MatchStarted)
+    scheduler = rebuild(header)
+    rerun = Rerun(header, scheduler)
+    try:
+        for event in events:
+            rerun.take(event)
+        rerun.advance()
+    except (Different, NotRepeatable):
+        return before
+    else:
+        return last
+    finally:
+        rerun.close()
+        scheduler.close()
 
 
 def sha256_of(path: Path) -> str:

@@ -150,11 +150,6 @@ class Rerun:
             self._step()
         return self._script, self._request
 
-    @property
-    def has_open_turn(self) -> bool:
-        """Return whether records of the newest turn are to come."""
-        return bool(self._due)
-
     def close(self) -> None:
         """End the replay at its present point."""
         self._script.close()

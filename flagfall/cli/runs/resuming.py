@@ -1,7 +1,7 @@
 """Resuming the matches of `flagfall run`: one that was cut goes on from its journal.
 
 While it is played, its old journal lies beside the new one, as `unfinished-NAME`. The new one repeats it, so
-the one with more turns holds all of the other, and is kept: at every moment one of both has all recorded turns.
+the one with more turns holds all of the other, and is kept: one of both has all recorded turns at any moment.
 """
 
 from __future__ import annotations
