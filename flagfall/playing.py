@@ -160,14 +160,16 @@ def branch_request(
     """Return the request for a match that goes on from a recorded one; what is `None` stays as it was there.
 
     Args:
-        agents: one for each seat; a host `RecordedHost` plays on what is recorded
-            (`flagfall.recording.recorded_host`).
+        agents: one for each seat; a host `RecordedHost` plays on what is recorded, at the recorded times
+            (`flagfall.recording.recorded_host`). On the virtual clock other agents without a model of latency
+            get the recorded one of the seat, which draws anew from the turn on.
         time_control: from the turn on; the recorded times are charged to it.
         seed: the root seed of what begins from the turn on: tasks, and the agents' own seeds. The task
             scheduler and the task that runs have begun with that of the recorded match.
 
     Raises:
-        UsageError: the number of agents is not that of the seats, or the match is over by then.
+        UsageError: the number of agents is not that of the seats, the match is over by then, or a journal
+            that a recorded model of latency names is not there or was changed.
     """
     header = point.header
     if len(agents) != len(header.agents):
@@ -177,15 +179,32 @@ def branch_request(
     most = header.steps if steps is None else steps
     if most is not None and most <= point.turn:
         raise UsageError(f"steps {most}: {point.turn} turns are recorded; a match that goes on needs more")
+    if clock is None:
+        clock = "virtual" if header.clock == "virtual" else "wall"
+    if header.think and clock == "virtual":
+        agents = _with_recorded_models(agents, header.think)
     return MatchRequest(
         agents=tuple(agents),
         time_control=header.time_control if time_control is None else time_control,
-        clock=("virtual" if header.clock == "virtual" else "wall") if clock is None else clock,
+        clock=clock,
         seed=header.seed if seed is None else seed,
         steps=most,
         tick_ns=header.tick_ns,
         goes_on_from=point,
     )
+
+
+def _with_recorded_models(agents: Sequence[Player], texts: Sequence[str]) -> list[Player]:
+    """Return the agents with the models of latency of their seats, where they have none and need one."""
+    from flagfall.recording.recorded_host import RecordedHost  # noqa: PLC0415 - few matches need it
+
+    models = models_of([text or "none" for text in texts], len(agents))
+    return [
+        player
+        if player.think or isinstance(player.agent, RecordedHost)
+        else attrs.evolve(player, think=model)
+        for player, model in zip(agents, models, strict=True)
+    ]
 
 
 async def play_request(request: MatchRequest, stop: trio.Event | None = None) -> MatchResult:

@@ -42,6 +42,7 @@ class Rehearsal:
         """
         seat = self._seat
         notes, seat.notes = seat.notes, None  # those of the record count
+        delay, seat.delay = seat.delay, None  # its draws begin with the match
         seat.answer_to(self)
         try:
             envelope = next(shown, None)
@@ -53,7 +54,7 @@ class Rehearsal:
         finally:
             shown.close()
             seat.answer_to(self._referee)
-            seat.notes = notes
+            seat.notes, seat.delay = notes, delay
 
     async def _ask(self, envelope: Envelope) -> Any:
         """Return the answer to one turn; `None` if there is none in time, or the phase is not wanted."""

@@ -86,6 +86,7 @@ class HostSeat:
             host that waits for it.
         notes: takes the notes of the agent; set by the environment.
         on_resume: called where the match goes on from a recorded one, before the first turn.
+        delay: delays its turns on the virtual clock, if it has a model of latency; else `None`.
         agent_scope: cancelled when the seat is disqualified: that of the agent's task, while it runs.
         hold: holds the virtual clock, on which the match is played, while an agent outside of the event loop
             has a turn; else `None`.
@@ -93,7 +94,6 @@ class HostSeat:
 
     __slots__ = (
         "_channel",
-        "_delay",
         "_late",
         "_referee",
         "absence",
@@ -101,6 +101,7 @@ class HostSeat:
         "agent_scope",
         "budget",
         "clock",
+        "delay",
         "disqualified",
         "has_own_scopes",
         "hold",
@@ -127,7 +128,7 @@ class HostSeat:
         self.taken_ns: int = keeper.now()
         self.has_own_scopes: bool = True
         self._late: LateNotice | None = None
-        self._delay: TurnDelay | None = None
+        self.delay: TurnDelay | None = None
         self.notes: TurnNotes | None = None
         self.agent_scope: trio.CancelScope | None = None
         self.hold: ClockHold | None = None
@@ -163,7 +164,7 @@ class HostSeat:
     @property
     def has_model(self) -> bool:
         """Return whether a model of latency says what its turns take, before the agent gets them."""
-        return self._delay is not None
+        return self.delay is not None
 
     @property
     def turn_number(self) -> int:
@@ -173,7 +174,7 @@ class HostSeat:
     @property
     def delay_ns(self) -> int:
         """Return the time of the turn that passed before the agent saw it; its timer leaves that out."""
-        return 0 if self._delay is None else self._delay.delay_ns
+        return 0 if self.delay is None else self.delay.delay_ns
 
     @property
     def is_asked(self) -> bool:
@@ -187,7 +188,7 @@ class HostSeat:
 
     def delay_turns(self, model: SeatLatency, seed: int, keeper: Timekeeper, clock: VirtualClock) -> None:
         """Delay the turns as a model of latency draws it from the seed of the match."""
-        self._delay = TurnDelay(self.clock, self._channel, model, seed, keeper, clock)
+        self.delay = TurnDelay(self.clock, self._channel, model, seed, keeper, clock)
 
     def look_up_spaces(self) -> Spaces | None:
         """Return the spaces of the task; `None` if no task is known yet."""
@@ -236,7 +237,7 @@ class HostSeat:
             clock.take(self.now())
         self.taken_ns = clock.started_ns
         self._late = envelope.late
-        delay = self._delay
+        delay = self.delay
         if delay is not None and not delay.passes_at_once(envelope, self.has_own_scopes):
             await (delay.sleep(envelope) if self.hold is None else self.hold.release(delay.sleep(envelope)))
         return envelope
@@ -498,5 +499,5 @@ class HostSeat:
         The agent may keep its end, which leads here; so this end lets go of it.
         """
         self._channel.release()
-        self.clock.on_error = self.hold = self._delay = None
+        self.clock.on_error = self.hold = self.delay = None
         del self.agent

@@ -110,6 +110,12 @@ class _Record:
         """Return whether the match ended before the first turn of its last task."""
         return self._task[0] == self._next
 
+    @property
+    def late_ns(self) -> int | None:
+        """Return when its last turn was judged, if that was late."""
+        last = self.turns.get(self.last)
+        return last.at_ns if last is not None and last.verdict == "late" else None
+
     def _take(self, event: Event) -> None:
         if isinstance(event, TurnPlayed):
             self._next = event.turn + 1
@@ -233,8 +239,11 @@ class _Playing:
     @property
     def _is_out(self) -> bool:
         """Return whether nothing of the seat is recorded any more but its disqualification."""
-        incidents, last = self._record.incidents, self._record.last
-        is_last = self._taken >= last or self._seat.turn_number > last
+        seat, record = self._seat, self._record
+        incidents, last = record.incidents, record.last
+        is_last = self._taken >= last or seat.turn_number > last
+        if record.late_ns is not None and seat.turn_number == last and not seat.is_asked:
+            is_last |= self._origin_ns + record.late_ns <= seat.now()  # others have it still to play
         return bool(incidents) and isinstance(incidents[-1], SeatDisqualified) and is_last
 
     @property
@@ -279,6 +288,8 @@ class _Playing:
             if incident.reason != "late":  # as of an agent that broke down, after the turns of this moment
                 for _ in range(_SETTLING_PASSES):
                     await cancel_shielded_checkpoint()
+            if self._record.late_ns == incident.at_ns:
+                self._seat.fire(self._seat.now())  # the limit of its last turn came first
             self._seat.report(incident.reason, incident.detail)
             return
         number = incident.turn if incident.why != "unasked" or incident.turn >= 0 else MAX_NAMED_TURN + 1
