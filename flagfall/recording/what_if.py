@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.events import ON_TIME, Verdict
+from flagfall.events import LATE_VERDICTS, ON_TIME, Verdict
 from flagfall.recording.seat_times import LATE, OUT, PUNCTUAL, VERDICTS, MatchTimes, SeatTimes
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.timing import NEVER_NS, Budget, TimeControl
@@ -180,7 +180,7 @@ class _Judge:
             if until is not None and self._times.turn[row] > until:
                 return self._result(None, None, None, None)
             verdict, before = self._turn(row), VERDICTS[self._times.verdict[row]]
-            if verdict in {"late", "overrun", "disqualified"} and self._is_of_clock(verdict, before):
+            if verdict in {*LATE_VERDICTS, "disqualified"} and self._is_of_clock(verdict, before):
                 self._late += 1
                 if self._first_late is None:
                     self._first_late = self._times.turn[row]
