@@ -133,7 +133,7 @@ class _Record:
 
     def _ready_ns(self, event: TurnPlayed) -> int:
         """Return when a turn had begun, as far as its record tells."""
-        if event.verdict in OUT_VERDICTS or self.tick_ns is None:
+        if event.verdict in {"absent", "disqualified"} or self.tick_ns is None:
             return _began_ns(event)
         return event.at_ns - self.tick_ns
 
