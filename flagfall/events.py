@@ -39,6 +39,11 @@ Verdict: TypeAlias = Literal["on time", "late", "overrun", "illegal", "disqualif
 - `absent`: the seat was disqualified before; the NIL action was played.
 """
 
+LATE_VERDICTS: Final[frozenset[Verdict]] = frozenset({"late", "overrun"})
+"""Verdicts of turns that another action was played for by the clock, while the seat was in the match."""
+
+OUT_VERDICTS: Final[frozenset[Verdict]] = frozenset({"disqualified", "absent"})
+"""Verdicts of turns of a seat that is out of the match; no time is charged for them."""
 
 MAX_WHOLE: Final = 2**63 - 1
 """Largest absolute value of whole numbers in a record, except in values of tasks and agents."""

@@ -15,7 +15,15 @@ from typing import Any, Final
 import attrs
 
 from flagfall.errors import UsageError
-from flagfall.events import MAX_WHOLE, Event, SeatDisqualified, TaskEnded, TaskStarted, TurnPlayed
+from flagfall.events import (
+    LATE_VERDICTS,
+    MAX_WHOLE,
+    Event,
+    SeatDisqualified,
+    TaskEnded,
+    TaskStarted,
+    TurnPlayed,
+)
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.recording.journal.reader import read_journal
 from flagfall.tasks.vgdl.learning_track import TRAINING
@@ -200,7 +208,7 @@ class TrackSink:
         if isinstance(event, TurnPlayed):
             self._turns += 1
             self._think_ns += event.spent_ns
-            self._late += event.verdict in {"late", "overrun"}
+            self._late += event.verdict in LATE_VERDICTS
             self._illegal += event.verdict == "illegal"
         elif isinstance(event, TaskStarted):
             self._begun_ns = event.at_ns

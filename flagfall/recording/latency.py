@@ -6,11 +6,13 @@ from array import array
 from collections.abc import Sequence
 from functools import cache
 from hashlib import file_digest
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 
 from flagfall.errors import UsageError
-from flagfall.events import MatchStarted, SeatReady, TurnPlayed
-from flagfall.recording.journal.reader import read_journal
+from flagfall.recording.seat_times import OUT, read_times
 from flagfall.texts import counted
 from flagfall.timing.distributions import MAX_LATENCY_NS, MAX_SAMPLES
 from flagfall.timing.latency import SeatLatency
@@ -65,21 +67,20 @@ def recorded_times(journal: Path, agent: str = "", phase: str = "act") -> tuple[
     Raises:
         UsageError: the journal cannot be read, or holds no such times.
     """
-    times = array("q")
-    seats: set[int] = set()
-    for event in read_journal(journal):
-        if isinstance(event, MatchStarted):
-            seats = {seat for seat, name in enumerate(event.agents) if agent in {"", name}}
-            if not seats:
-                raise UsageError(f"{journal}: no agent {agent!r} played; it has {', '.join(event.agents)}")
-        elif len(times) == MAX_SAMPLES:
-            break
-        elif (
-            isinstance(event, TurnPlayed if phase == "act" else SeatReady)
-            and event.seat in seats
-            and getattr(event, "verdict", None) not in {"absent", "disqualified"}
-        ):
-            times.append(min(max(0, event.spent_ns), MAX_LATENCY_NS))
+    found = read_times(journal)
+    if found.problem:
+        raise UsageError(found.problem)
+    seats = [seat for seat in found.seats if agent in {"", seat.agent}]
+    if not seats:
+        raise UsageError(f"{journal}: no agent {agent!r} played; it has {', '.join(found.header.agents)}")
+    if phase == "act":
+        turns = merge(
+            *(zip(seat.turn, seat.verdict, seat.spent_ns, strict=True) for seat in seats), key=itemgetter(0)
+        )
+        spent = (spent_ns for _, verdict, spent_ns in turns if verdict != OUT)
+    else:
+        spent = (seat.ready_ns for seat in seats if seat.ready_ns is not None)
+    times = array("q", (min(ns, MAX_LATENCY_NS) for ns in islice(spent, MAX_SAMPLES)))
     if not times:
         raise UsageError(f"{journal}: no time of phase {phase} is recorded in it")
     with journal.open("rb") as file:

@@ -9,6 +9,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.events import (
+    LATE_VERDICTS,
     Event,
     MatchEnded,
     MatchStarted,
@@ -30,8 +31,6 @@ CUT_OFF: Final = "cut off"
 
 MAX_SEATS: Final = 9_999
 """Most seats of a match that is read, as of one in a plan: a journal could name millions of agents."""
-
-_LATE: Final = frozenset({"late", "overrun"})
 
 
 @attrs.define(eq=False)
@@ -147,7 +146,7 @@ class ResultReader:
         stats = seat.stats
         self._turns = event.turn + 1
         stats.turns += 1
-        stats.late += event.verdict in _LATE
+        stats.late += event.verdict in LATE_VERDICTS
         stats.illegal += event.verdict == "illegal"
         stats.absent += event.verdict == "absent"
         stats.is_cut |= event.verdict == "disqualified"

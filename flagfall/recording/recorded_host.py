@@ -18,6 +18,7 @@ from trio.lowlevel import cancel_shielded_checkpoint
 from flagfall.errors import AgentFault, UsageError
 from flagfall.events import (
     ON_TIME,
+    OUT_VERDICTS,
     Event,
     MatchEnded,
     Printed,
@@ -34,10 +35,6 @@ from flagfall.kernel.seat import MAX_NAMED_TURN, HostSeat
 from flagfall.recording.branching import BranchPoint
 from flagfall.recording.turn_limits import forms_of
 from flagfall.timing import S
-
-_TIMED: Final = frozenset({ON_TIME, "late", "overrun", "illegal"})
-"""Verdicts on turns whose record tells when they began."""
-
 
 _SETTLING_PASSES: Final = 2
 """Passes of the loop before an agent is disqualified that has broken down, as in the event loop."""
@@ -309,7 +306,7 @@ class _Playing:
             if turn is None and answer is None and number > record.last:
                 raise AgentFault("gone", f"the record of this seat ends before turn {number}")
             self._taken = number
-            if turn is not None and turn.verdict in _TIMED and record.tick_ns is None:
+            if turn is not None and turn.verdict not in OUT_VERDICTS and record.tick_ns is None:
                 self._origin_ns = seat.taken_ns - _began_ns(turn)
             if turn is not None and turn.note is not None:
                 seat.agent.note(turn.note)

@@ -19,6 +19,7 @@ import attrs
 
 from flagfall.errors import UsageError
 from flagfall.events import (
+    LATE_VERDICTS,
     ON_TIME,
     Event,
     MatchEnded,
@@ -48,8 +49,8 @@ PUNCTUAL: Final = frozenset({_CODES[ON_TIME], _CODES["illegal"]})
 OUT: Final = _CODES["disqualified"]
 """Code of the verdict of a turn in which the agent was disqualified."""
 
-LATE: Final = frozenset({_CODES["late"], _CODES["overrun"]})
-"""Codes of the verdicts of turns that another action was played for, while the agent was in the match."""
+LATE: Final = frozenset(map(_CODES.__getitem__, LATE_VERDICTS))
+"""Codes of `LATE_VERDICTS`."""
 
 
 @attrs.define(eq=False, slots=False)

@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
-from flagfall.events import ON_TIME, Verdict
+from flagfall.events import LATE_VERDICTS, ON_TIME, Verdict
 from flagfall.recording.seat_times import LATE, OUT, PUNCTUAL, VERDICTS, MatchTimes, SeatTimes
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.timing import NEVER_NS, Budget, TimeControl
@@ -175,12 +175,12 @@ class _Judge:
             until: number of the last turn that is judged; -1 for the start alone.
         """
         if (start := self._start()) is not None:
-            return self._result(-1, None, None, start, "start" if start == "disqualified" else "")
+            return self._result(-1, after=start, out="start" if start == "disqualified" else "")
         for row in self._rows():
             if until is not None and self._times.turn[row] > until:
-                return self._result(None, None, None, None)
+                return self._result()
             verdict, before = self._turn(row), VERDICTS[self._times.verdict[row]]
-            if verdict in {"late", "overrun", "disqualified"} and self._is_of_clock(verdict, before):
+            if verdict in {*LATE_VERDICTS, "disqualified"} and self._is_of_clock(verdict, before):
                 self._late += 1
                 if self._first_late is None:
                     self._first_late = self._times.turn[row]
@@ -197,10 +197,10 @@ class _Judge:
 
     def _result(
         self,
-        changed: int | None,
-        row: int | None,
-        before: Verdict | None,
-        after: Judged | None,
+        changed: int | None = None,
+        row: int | None = None,
+        before: Verdict | None = None,
+        after: Judged | None = None,
         out: str = "",
     ) -> SeatVerdicts:
         times = self._times
@@ -241,15 +241,15 @@ class _Judge:
         times = self._times
         turn = times.turn[-1] + 1 if len(times) else 0
         if times.is_out_by_clock and len(times) and times.verdict[-1] == OUT:
-            return self._result(None, None, None, None, f"turn {times.turn[-1]}")
+            return self._result(out=f"turn {times.turn[-1]}")
         if not times.is_out_by_clock:
             over_ns = max((seat.ended_ns[-1] - 1 for seat in self._match.seats if len(seat)), default=0)
             if times.disqualified is not None:
                 over_ns = max(over_ns, times.disqualified.at_ns)
                 if self._shifted is not None or self._blind:
-                    return self._result(turn, None, None, "unknown")
+                    return self._result(turn, after="unknown")
             verdict = self._overdue(over_ns) if self._shifted is None and not self._blind else None
-            return self._result(None if verdict is None else turn, None, None, verdict)
+            return self._result(None if verdict is None else turn, after=verdict)
         phases: tuple[Phase, ...] = ("init", "result") if times.ready_ns is not None else ("start",)
         if len(times) and (self._paced or times.verdict[-1] in LATE):
             phases = ("act", *phases) if self._paced else ("act",)
@@ -259,8 +259,8 @@ class _Judge:
         ]
         is_moved = self._shifted is not None or self._blind
         if is_moved or any(asked > recorded for recorded, asked in zip(*limits, strict=True)):
-            return self._result(turn, None, None, "unknown")
-        return self._result(None, None, None, None, " or ".join(phases))
+            return self._result(turn, after="unknown")
+        return self._result(out=" or ".join(phases))
 
     # The turns.
 

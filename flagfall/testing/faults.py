@@ -349,12 +349,7 @@ def _whole(text: str, what: str, most: int) -> int:
 
 
 def kinds_for(hosts: Sequence[Host], *, tournament: bool = False) -> list[FaultKind]:
-    """Return the kinds of faults that can strike a match of agents at these hosts, or a tournament.
-
-    Args:
-        hosts: one for each seat.
-        has_journal: the match is recorded.
-    """
+    """Return the kinds of faults that can strike a match of agents at these hosts, or a tournament."""
     return [
         row
         for row in FAULTS.values()

@@ -17,7 +17,9 @@ from msgspec.structs import replace
 
 from flagfall.errors import UNAVAILABLE, HostFault
 from flagfall.events import (
+    LATE_VERDICTS,
     ON_TIME,
+    OUT_VERDICTS,
     SCHEMA,
     Event,
     MatchEnded,
@@ -59,9 +61,6 @@ REASONS: Final = frozenset(
 """Reasons for which a seat may be disqualified, see `flagfall.events.SeatDisqualified`."""
 
 Invariant: TypeAlias = Callable[[SimulatedRun], None]
-
-_LATE: Final = frozenset({"late", "overrun"})
-_OUT: Final = frozenset({"disqualified", "absent"})
 
 
 def fails_in_order(run: SimulatedRun) -> None:
@@ -110,7 +109,7 @@ def keeps_the_disqualified_out(run: SimulatedRun) -> None:
         assert not is_out or turn.verdict == "absent", (
             f"turn {turn.turn}: seat {turn.seat} is disqualified, and was {turn.verdict}"
         )
-        if turn.verdict in _OUT:
+        if turn.verdict in OUT_VERDICTS:
             judged_out.add(turn.seat)
     for seat, log in enumerate(run.logs):
         for take in log.takes:
@@ -150,7 +149,7 @@ def judges_by_the_clock(run: SimulatedRun) -> None:
     grace_ns = GRACE_NS + HEARING_PASSES * NEXT_PASS_NS if _has_stalled(run) else 0
     for turn, (soft_ns, _, abort_ns) in _judged(run):
         where = f"turn {turn.turn}: seat {turn.seat} was {turn.verdict} after {turn.spent_ns} of {soft_ns} ns"
-        if turn.verdict in _LATE:
+        if turn.verdict in LATE_VERDICTS:
             limits = Limits(soft_ns, abort_ns=abort_ns)
             verdict = verdict_of(Reading(turn.spent_ns), limits, abortable=True)
             assert turn.verdict == verdict, f"{where}, and by the clock it is {verdict}"
@@ -204,12 +203,12 @@ def spares_the_others(run: SimulatedRun) -> None:
         for turn in _turns(run):
             if turn.seat != seat:
                 continue
-            if turn.verdict in _LATE and not was_late and turn.turn in takes and turn.turn in ends:
+            if turn.verdict in LATE_VERDICTS and not was_late and turn.turn in takes and turn.turn in ends:
                 used_ns = ends[turn.turn] - takes[turn.turn]
                 assert used_ns >= turn.spent_ns, (
                     f"turn {turn.turn}: seat {seat} was {turn.verdict}, and has used {used_ns} ns"
                 )
-            was_late = turn.verdict in _LATE
+            was_late = turn.verdict in LATE_VERDICTS
 
 
 def counts_what_it_records(run: SimulatedRun) -> None:
@@ -227,7 +226,7 @@ def counts_what_it_records(run: SimulatedRun) -> None:
             dropped[event.seat] += 1
     for seat, report in enumerate(run.result.seats):
         stats = report.stats
-        late = sum(verdicts[seat, verdict] for verdict in _LATE) + (report.disqualified == "late")
+        late = sum(verdicts[seat, verdict] for verdict in LATE_VERDICTS) + (report.disqualified == "late")
         turns = sum(count for (number, _), count in verdicts.items() if number == seat)
         recorded = turns, late, verdicts[seat, "illegal"], verdicts[seat, "absent"], spent_ns[seat]
         counted = stats.turns, stats.late, stats.illegal, stats.absent, stats.think_ns
@@ -294,7 +293,7 @@ def is_excused_for_what_a_stall_explains(run: SimulatedRun) -> None:
     }
     late_ns = []
     for turn, (soft_ns, *_) in reversed([*_judged(run)]):
-        if turn.verdict in _LATE:
+        if turn.verdict in LATE_VERDICTS:
             until_ns = dropped.get((turn.seat, turn.turn), heard_ns[turn.seat])
             late_ns.append(turn.spent_ns - soft_ns + max(0, until_ns - turn.at_ns))
         elif turn.verdict == ON_TIME:
@@ -410,7 +409,7 @@ def _judged(run: SimulatedRun) -> Iterator[tuple[TurnPlayed, PhaseLimits]]:
         return
     budgets: dict[int, Budget] = defaultdict(lambda: Budget(control))
     for turn in _turns(run):
-        if turn.verdict not in _OUT:
+        if turn.verdict not in OUT_VERDICTS:
             budget = budgets[turn.seat]
             yield turn, budget.limits("act")
             budget.charge("act", turn.spent_ns)

@@ -149,16 +149,32 @@ def curve_of(
 
 
 @attrs.frozen(eq=False)
-class _Loss:
-    """Turns lost at one limit, by match."""
+class Loss:
+    """Turns that an agent loses under a time control, by match."""
 
     lost: Array
     turns: Array
     unknown: int
 
+    @classmethod
+    def of(cls, groups: Sequence[ThinkTimes], control: TimeControl) -> Loss:
+        """Return what is lost of some groups of think times, at least one."""
+        _, match = np.unique(np.concatenate([group.match for group in groups]), return_inverse=True)
+        found = [lost_turns(group, control) for group in groups]
+        lost, turns = (
+            np.bincount(match, np.concatenate([getattr(one, name) for one in found]))
+            for name in ("lost", "turns")
+        )
+        return cls(lost, turns, sum(one.unknown for one in found))
+
     @property
     def share(self) -> float:
+        """The share of all turns."""
         return float(self.lost.sum() / max(1, self.turns.sum()))
+
+    def trials(self) -> Trials:
+        """Return the independent turns that the matches are worth."""
+        return worth_of(self.lost, self.turns)
 
 
 class _Losses:
@@ -166,13 +182,10 @@ class _Losses:
 
     def __init__(self, thinking: ThinkTimes) -> None:
         self.thinking = thinking
-        _, self._match = np.unique(thinking.match, return_inverse=True)
 
-    def at(self, limit_ns: int) -> _Loss:
+    def at(self, limit_ns: int) -> Loss:
         """Return the turns lost by match."""
-        found = lost_turns(self.thinking, TimeControl(act=limit_ns))
-        lost, turns = (np.bincount(self._match, of) for of in (found.lost, found.turns))
-        return _Loss(lost, turns, found.unknown)
+        return Loss.of([self.thinking], TimeControl(act=limit_ns))
 
     def smallest(self, share: float, most_ns: int) -> int:
         """Return the smallest limit at which no larger share is lost, and `most_ns` at most."""
@@ -183,7 +196,7 @@ class _Losses:
         return high
 
 
-def _worths(rows: Sequence[_Loss]) -> list[Trials]:
+def _worths(rows: Sequence[Loss]) -> list[Trials]:
     """Return the independent turns that matches are worth at each limit.
 
     Where few turns are lost, as many as at the longest limit at which enough are: how turns of a match depend
@@ -192,7 +205,7 @@ def _worths(rows: Sequence[_Loss]) -> list[Trials]:
     found: list[Trials] = []
     for row in rows:
         few = min(row.lost.sum(), (row.turns - row.lost).sum()) < LEAST_HITS
-        found.append(found[-1] if few and found else worth_of(row.lost, row.turns))
+        found.append(found[-1] if few and found else row.trials())
     return found
 
 
@@ -211,7 +224,7 @@ def _advise(losses: _Losses, control: TimeControl, share: float) -> tuple[LimitA
     act_ns = losses.smallest(share, max(1, known_ns))
     is_least = losses.at(act_ns).share > share
     common = losses.at(losses.smallest(max(share, LEAST_HITS / len(thinking)), max(1, known_ns)))
-    trials = worth_of(common.lost, common.turns)
+    trials = common.trials()
     low_share, high_share = trials.observed(share)
     high_ns = None
     if low_share is not None and losses.at(known_ns).share <= low_share:

@@ -18,16 +18,15 @@ import numpy as np
 
 from flagfall.errors import UsageError
 from flagfall.recording.seat_times import MatchTimes, read_times
-from flagfall.recording.think_times import ThinkTimes, lost_turns, think_times
+from flagfall.recording.think_times import ThinkTimes, think_times
 from flagfall.recording.what_if import MatchVerdicts, SeatVerdicts, judge_match
 from flagfall.timing import TimeControl
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, ResultColumns, columns_of
 from flagfall.tournament.folder import journal_path
 from flagfall.tournament.formats.schedule import has_fixed_schedule, schedule
-from flagfall.tournament.limits import LOST, LimitCurve, curve_of, limits_for
+from flagfall.tournament.limits import LOST, LimitCurve, Loss, curve_of, limits_for
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
-from flagfall.tournament.stats.clusters import worth_of
 from flagfall.tournament.stats.intervals import Interval
 from flagfall.tournament.store import Store
 from flagfall.tournament.tables import AgentTable
@@ -306,20 +305,15 @@ def _scores(plan: TournamentPlan, columns: ResultColumns) -> list[float | None]:
 
 def lost_share(groups: Sequence[ThinkTimes], control: TimeControl) -> Interval | None:
     """Return the share of turns that an agent loses under a time control."""
-    rows = [(of.match, lost_turns(of, control)) for of in groups if len(of)]
-    if not rows:
+    known = [group for group in groups if len(group)]
+    if not known:
         return None
-    _, match = np.unique(np.concatenate([of for of, _ in rows]), return_inverse=True)
-    lost, turns = (
-        np.bincount(match, np.concatenate([getattr(found, name) for _, found in rows]))
-        for name in ("lost", "turns")
-    )
-    share = float(lost.sum() / max(1, turns.sum()))
-    trials = worth_of(lost, turns)
-    low, high = trials.share(share) if trials.worth else (None, None)
-    if any(found.unknown for _, found in rows):  # think times that are not known that far
-        return Interval(share, low=share)
-    return Interval(share, low, high, lack="" if trials.worth else "too few")
+    loss = Loss.of(known, control)
+    if loss.unknown:  # think times that are not known that far
+        return Interval(loss.share, low=loss.share)
+    trials = loss.trials()
+    low, high = trials.share(loss.share) if trials.worth else (None, None)
+    return Interval(loss.share, low, high, lack="" if trials.worth else "too few")
 
 
 def _remarks(plan: TournamentPlan, study: _Study, matches: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 import trio
@@ -293,36 +293,6 @@ def _remove(folder: str, group: Path | None) -> None:
         time.sleep(_AGAIN_SECONDS)
 
 
-class SupervisorProcess(Protocol):
-    """The process of a supervisor with the streams of its program, such as a `trio.Process`."""
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-
-    @property
-    def returncode(self) -> int | None:
-        """Its exit code, or minus the number of a signal; `None` while it runs."""
-
-    @property
-    def stdin(self) -> trio.abc.SendStream | None:
-        """The standard input of the program."""
-
-    @property
-    def stdout(self) -> trio.abc.ReceiveStream | None:
-        """The standard output of the program."""
-
-    @property
-    def stderr(self) -> trio.abc.ReceiveStream | None:
-        """The standard error of the program."""
-
-    async def wait(self) -> int:
-        """Wait until it has ended, and return its exit code."""
-
-    def send_signal(self, sig: signal.Signals) -> None:
-        """Send it a signal."""
-
-
 @attrs.define(eq=False)
 class SupervisedProcess:
     """A program that runs under a supervisor.
@@ -335,7 +305,7 @@ class SupervisedProcess:
         prints: what it writes to its standard error.
     """
 
-    process: SupervisorProcess
+    process: trio.Process | forking.ForkedProcess
     _folder: str
     _group: Path | None
     _report: AgentReport

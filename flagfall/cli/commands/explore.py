@@ -61,9 +61,11 @@ def explore(
         quiet: Print only a broken promise.
     """
     from flagfall.playing import check_count
-    from flagfall.testing.cases import Case
+    from flagfall.testing.cases import Case, grounds_of_plan
     from flagfall.testing.exploration import Exploration
+    from flagfall.testing.invariants import INVARIANTS
     from flagfall.timing.durations import S, parse_duration
+    from flagfall.tournament.plan.parser import load_plan
 
     check_count("--runs", runs)
     check_count("--steps", steps)
@@ -77,7 +79,7 @@ def explore(
             "a plan has its own tasks and agents: leave out --task, --agent and what belongs to them"
         )
     else:
-        grounds = _grounds_of_plan(plan, time_control, rules)
+        grounds = grounds_of_plan(load_plan(plan), time_control or (), (*INVARIANTS, *rules))
     words = {"task": task, "agent": agent, "scheduler": scheduler, "steps": steps, "tick": tick, "host": host}
     words |= {"time-control": time_control, "invariant": invariant}
     exploration = Exploration(grounds, seed)
@@ -130,14 +132,6 @@ def _grounds(
         )
         for match in make_plan(request).matches
     ]
-
-
-def _grounds_of_plan(plan: str, time_controls: list[str] | None, rules: list[Rule]) -> list[Ground]:
-    from flagfall.testing.cases import grounds_of_plan
-    from flagfall.testing.invariants import INVARIANTS
-    from flagfall.tournament.plan.parser import load_plan
-
-    return grounds_of_plan(load_plan(plan), time_controls or (), (*INVARIANTS, *rules))
 
 
 def _load_rule(text: str) -> Rule:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import trio
 
     from flagfall.tournament.model import TournamentPlan
+    from flagfall.tournament.run.api import Jobs
 
 
 def tournament(
@@ -125,7 +126,7 @@ def tournament(
     return code or int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
 
 
-def _check_numbers(jobs: int | Literal["auto"] | None, seed: int | None) -> None:
+def _check_numbers(jobs: Jobs, seed: int | None) -> None:
     from flagfall.kernel.outcomes import MAX_SEED
 
     if isinstance(jobs, int) and jobs < 1:
@@ -135,12 +136,7 @@ def _check_numbers(jobs: int | Literal["auto"] | None, seed: int | None) -> None
 
 
 def _command_to_resume(
-    plan: str,
-    folder: Path,
-    jobs: int | Literal["auto"] | None,
-    engine: str,
-    seed: int | None,
-    part: str | None,
+    plan: str, folder: Path, jobs: Jobs, engine: str, seed: int | None, part: str | None
 ) -> str:
     """Return the command that continues a tournament."""
     words = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]

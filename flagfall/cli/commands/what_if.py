@@ -51,7 +51,7 @@ def what_if(
         json: Print one JSON object instead of tables.
         wide: Print whole tables, however long their lines are.
     """
-    from flagfall.cli.limits import Printing, check_plot, parse_sweep, show_folder, show_match, show_model
+    from flagfall.cli.what_if import Printing, check_plot, parse_sweep, show_folder, show_match, show_model
 
     if (path is None) is (think is None):
         raise UsageError("name a journal or the folder of a tournament; or a model, with --think")

@@ -61,14 +61,14 @@ class Injection:
         happened: how often each kind has happened, by name: what injects a fault counts it when it strikes.
         hosts_ends: the host's ends of the match's connections.
         places: the processes of agents, and the networks over which they play, by seat.
-        actions: what to do when the moment of a fault comes that strikes no agent, by its kind.
+        actions: what to do when the moment of a fault comes that strikes no agent, by its place.
     """
 
     def __init__(self, faults: Iterable[Fault], keeper: Timekeeper) -> None:
         self.pending: list[Fault] = [*faults]
         self._missed: list[Fault] = [*self.pending]
         self.happened: Counter[str] = Counter()
-        self.actions: Mapping[str, Callable[[Fault], None]] = {}
+        self.actions: Mapping[Place, Callable[[Fault], None]] = {}
         self.hosts_ends: list[Closable] = []
         self.places: dict[int, Breakable] = {}
         self.now = keeper.now
@@ -80,7 +80,7 @@ class Injection:
     def begin(self) -> None:
         """Wait from now on for the faults at a time that strike no agent."""
         for fault in self.pending:
-            if fault.moment.unit == "time" and fault.kind in self.actions:
+            if fault.moment.unit == "time" and fault.row.place in self.actions:
                 self.do_at(self._origin_ns + fault.moment.at, lambda: self.reach("time"), _LAST)
 
     def end(self) -> None:
@@ -141,7 +141,7 @@ class Injection:
         """
         if turn not in self._resting:
             moment = Moment("turn", turn)
-            if not any(one.kind in self.actions and one.moment == moment for one in self.pending):
+            if not any(one.row.place in self.actions and one.moment == moment for one in self.pending):
                 return
             resting = self._resting[turn] = trio.Event()
 
@@ -154,7 +154,7 @@ class Injection:
 
     def reach(self, unit: Unit, at: int = 0) -> None:
         """Do what is due at a moment and strikes no agent."""
-        for fault in [one for one in self.pending if one.kind in self.actions]:
+        for fault in [one for one in self.pending if one.row.place in self.actions]:
             if self._is_due(fault, unit, at):
                 self.pending.remove(fault)
-                self.actions[fault.kind](fault)
+                self.actions[fault.row.place](fault)

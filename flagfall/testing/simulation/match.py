@@ -30,7 +30,7 @@ from flagfall.kernel.roles import SchedulerRole
 from flagfall.playing import MatchRequest, play_request
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import build_scheduler
-from flagfall.testing.faults import Fault, FaultSchedule, Host
+from flagfall.testing.faults import Fault, FaultSchedule, Host, Place
 from flagfall.testing.simulation.agents import FaultyAgent
 from flagfall.testing.simulation.hosts import SimulatedNetworkHost, SimulatedProcessHost
 from flagfall.testing.simulation.injection import Injection
@@ -257,8 +257,7 @@ class _Match:
     _logs: list[SeatLog] = attrs.field(factory=list)
     _file: Path = _JOURNAL
     _files: dict[Path, bytearray] = attrs.field(factory=dict)
-    _sink_fault: Fault | None = None
-    _task_fault: Fault | None = None
+    _failing: dict[Place, Fault] = attrs.field(factory=dict)
     _injection: Injection = attrs.field(init=False)  # from `play` on
 
     async def play(self, keeper: Timekeeper, programs: trio.Nursery, stop: trio.Event | None) -> None:
@@ -267,12 +266,10 @@ class _Match:
         disk = SimulatedDisk(injection.count)
         self._files = disk.files
         injection.actions = {
-            "stall host": partial(self._stall, keeper),
-            "disk full": disk.break_down,
-            "disk error": disk.break_down,
-            "disk slow": disk.break_down,
-            "sink fails": partial(setattr, self, "_sink_fault"),
-            "task raises": partial(setattr, self, "_task_fault"),
+            "host": partial(self._stall, keeper),
+            "disk": disk.break_down,
+            "sink": self._let_fail,
+            "task": self._let_fail,
         }
         injection.begin()
         try:
@@ -352,15 +349,14 @@ class _Match:
         if isinstance(event, MatchEnded):
             self._injection.reach("end")
         self._events.append(event)
-        if self._sink_fault is not None:
-            fault, self._sink_fault = self._sink_fault, None
-            self._injection.count(fault)
-            raise InjectedFailure(str(fault))
+        self.fail("sink")
 
-    def strike_task(self) -> None:
-        """Raise if the task is to fail now."""
-        if self._task_fault is not None:
-            fault, self._task_fault = self._task_fault, None
+    def _let_fail(self, fault: Fault) -> None:
+        self._failing[fault.row.place] = fault
+
+    def fail(self, place: Place) -> None:
+        """Raise if the sink or the task is to fail now."""
+        if (fault := self._failing.pop(place, None)) is not None:
             self._injection.count(fault)
             raise InjectedFailure(str(fault))
 
@@ -379,30 +375,27 @@ class _FaultyTasks:
         return self._header
 
 
-class _FaultyScheduler:
-    def __init__(self, scheduler: SchedulerRole, match: _Match) -> None:
-        self._scheduler = scheduler
+class _Faulty:
+    """A scheduler or a task, all of whose members are those of another one unless they are defined here."""
+
+    def __init__(self, sound: Any, match: _Match) -> None:
+        self._sound = sound
         self._match = match
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._scheduler, name)
+        return getattr(self._sound, name)
 
+
+class _FaultyScheduler(_Faulty):
     def next_task(self) -> Any:
-        task = self._scheduler.next_task()
+        task = self._sound.next_task()
         return None if task is None else _FaultyTask(task, self._match)
 
 
-class _FaultyTask:
-    def __init__(self, task: Any, match: _Match) -> None:
-        self._task = task
-        self._match = match
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._task, name)
-
+class _FaultyTask(_Faulty):
     def step(self, action: Any) -> Any:
-        self._match.strike_task()
-        return self._task.step(action)
+        self._match.fail("task")
+        return self._sound.step(action)
 
 
 async def _play_all(matches: Sequence[_Match], left: dict[str, int], stop: trio.Event | None) -> None:

@@ -133,7 +133,7 @@ class SimulatedSupervised(SupervisedProcess):
     """The host's handle of a simulated process: the real one, which kills by other means."""
 
     def __init__(self, process: SimulatedProcess) -> None:
-        super().__init__(process, "", None, _Report(process))
+        super().__init__(process, "", None, _Report(process))  # type: ignore[arg-type]  # it has what is used
         self._simulated = process
 
     async def _kill_below(self) -> None:

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final
 
 import trio
 
@@ -19,6 +19,7 @@ from flagfall.agents.process.supervisor import descendants
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.kernel.channels.pipes import PipeStream
+from flagfall.recording.match_logs import LogSettings
 from flagfall.tasks.catalog import pickled_families
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.run.engine import (
@@ -32,6 +33,7 @@ from flagfall.tournament.run.engine import (
     jobs_on,
 )
 from flagfall.tournament.run.runtime_folder import has_ended
+from flagfall.tournament.run.turn_delays import DelayLog
 
 STDERR_TAIL_BYTES: Final = 2_000
 """Most bytes of a lost worker's standard error that a message shows."""
@@ -50,19 +52,6 @@ CLOSE_SECONDS: Final = 5.0
 """Grace period for an idle worker to end."""
 
 
-class SinkSettings(Protocol):
-    """Makes the sinks of matches in a worker, which gets it by pickle; `LogSettings` do."""
-
-    @property
-    def descriptors(self) -> tuple[int, ...]:
-        """Return the descriptors that the worker has to inherit."""
-        ...
-
-    def opened(self) -> AbstractContextManager[Any]:
-        """Return a context with an object whose method `sinks` takes the id of a match."""
-        ...
-
-
 class LocalEngine:
     """Engine that starts a worker for a match if none is idle; see `flagfall.tournament.run.engine.Engine`.
 
@@ -72,7 +61,7 @@ class LocalEngine:
 
     batch_seconds = BATCH_SECONDS
 
-    def __init__(self, plan: TournamentPlan, folder: Path, logs: SinkSettings) -> None:
+    def __init__(self, plan: TournamentPlan, folder: Path, logs: LogSettings | DelayLog) -> None:
         self.default_jobs: int = jobs_on(plan)
         self._start = pickle.dumps((pickled_families(), pickle.dumps((plan, str(folder.absolute()), logs))))
         self._inherited = logs.descriptors

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from flagfall.events import (
+    LATE_VERDICTS,
     MAX_WHOLE,
     ON_TIME,
     Event,
@@ -56,7 +57,6 @@ _counted: Final = attrgetter(*_COUNTERS)
 _OF_TURNS: Final = tuple(name for name in _COUNTERS if name not in {"reward", "skipped", "start_ns"})
 """Those of them that a journal has turn by turn, so that the turns of an opening can be left out."""
 
-_LATE: Final = frozenset({"late", "overrun"})
 """Verdicts of late turns; who is disqualified for being late has an event of its own."""
 
 
@@ -202,7 +202,7 @@ class MatchObserver:
 
     def _take_turn(self, turn: TurnPlayed) -> None:
         began_ns = turn.at_ns - turn.spent_ns - turn.credit_ns
-        if turn.verdict in _LATE:
+        if turn.verdict in LATE_VERDICTS:
             over_ns = max(0, turn.spent_ns - self._budgets[turn.seat].limit("act"))
             self._over_ns[turn.seat] += over_ns
             what = f"seat {turn.seat} was late in turn {turn.turn}"

@@ -34,19 +34,19 @@ class Trials:
 
     worth: float
 
-    def share(self, share: float, level: float = LEVEL) -> tuple[float, float]:
-        """Return the interval of a share that was observed."""
+    def share(self, share: float) -> tuple[float, float]:
+        """Return the 95 % interval of a share that was observed."""
         from scipy.special import betaincinv  # noqa: PLC0415 - takes 0.1 s
 
         if not self.worth:
             return 0.0, 1.0
         one, other = self.worth * share + 0.5, self.worth * (1 - share) + 0.5
-        low = float(betaincinv(one, other, (1 - level) / 2)) if share > 0 else 0.0
-        high = float(betaincinv(one, other, (1 + level) / 2)) if share < 1 else 1.0
+        low = float(betaincinv(one, other, (1 - LEVEL) / 2)) if share > 0 else 0.0
+        high = float(betaincinv(one, other, (1 + LEVEL) / 2)) if share < 1 else 1.0
         return low, high
 
-    def observed(self, share: float, level: float = LEVEL) -> tuple[float | None, float]:
-        """Return the shares between which the observed one is with some confidence, if this is the true one.
+    def observed(self, share: float) -> tuple[float | None, float]:
+        """Return the shares between which the observed one is in 95 of 100 cases, if this is the true one.
 
         Returns:
             The lower end, below which an observed share is too small, and the upper end. The lower one is
@@ -55,8 +55,8 @@ class Trials:
         from scipy.special import bdtr  # noqa: PLC0415 - takes 0.1 s
 
         trials = int(self.worth)
-        low = _first(trials, lambda count: bool(bdtr(count, trials, share) > (1 - level) / 2))
-        high = _first(trials, lambda count: bool(bdtr(count, trials, share) >= (1 + level) / 2))
+        low = _first(trials, lambda count: bool(bdtr(count, trials, share) > (1 - LEVEL) / 2))
+        high = _first(trials, lambda count: bool(bdtr(count, trials, share) >= (1 + LEVEL) / 2))
         return ((low - 1) / trials if low else None), (high / trials if trials else 1.0)
 
 

@@ -9,6 +9,7 @@ import attrs
 from msgspec.structs import replace
 
 from flagfall.events import (
+    OUT_VERDICTS,
     MatchEnded,
     MatchStarted,
     Printed,
@@ -258,7 +259,7 @@ class Tally:
             self._pay_before(chunk, seat, self.earned.take_turn(turn, seat, reward))
             entry = self.seats[seat]
             entry.turns += 1
-            entry.has_missed |= verdict in {"absent", "disqualified"}
+            entry.has_missed |= verdict in OUT_VERDICTS
             entry.late += name == "late"
             entry.illegal += name == "illegal"
             entry.credit_ns += credit_ns

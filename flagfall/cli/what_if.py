@@ -20,7 +20,7 @@ from flagfall.texts import counted, sanitize_terminal
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import format_duration, parse_duration
 from flagfall.timing.latency import SeatLatency
-from flagfall.tournament.limits import curve_of, limits_for, rounded
+from flagfall.tournament.limits import Loss, curve_of, limits_for, rounded
 from flagfall.tournament.store import Store
 from flagfall.tournament.what_if import lost_share, study_folder
 from flagfall.viewer.report.plots import PlotFormat, check_plots, limits_plot
@@ -45,15 +45,7 @@ _SHOWN_LIMITS: Final = 6
 
 @attrs.frozen(kw_only=True)
 class Printing:
-    """What is printed, and how.
-
-    Attributes:
-        lost: share of turns that an advised limit may cost.
-        advise: print the advice.
-        output: file for a picture of the curves.
-        json: print JSON.
-        wide: print whole tables.
-    """
+    """What is printed, and how: options of `flagfall what-if`."""
 
     lost: float
     advise: bool
@@ -155,8 +147,8 @@ def _print_match(times: MatchTimes, control: TimeControl, verdicts: MatchVerdict
     for place, seat in enumerate(verdicts.seats):
         share = ""
         if times.header.tick_ns is None:
-            found = lost_turns(think_times(times, place), control)
-            share = _share(float(found.lost.sum() / max(1, found.turns.sum())), at_least=bool(found.unknown))
+            loss = Loss.of([think_times(times, place)], control)
+            share = _share(loss.share, at_least=bool(loss.unknown))
         counts = map(number, (seat.turns, seat.recorded_late, seat.late))
         rows.add_row(sanitize_terminal(seat.agent), _change(seat), *counts, share)
     print_table(rows, spare=("was late",), wide=wide)
