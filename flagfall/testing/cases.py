@@ -16,6 +16,7 @@ from numpy.random import Generator, default_rng
 
 from flagfall.errors import UsageError
 from flagfall.events import Event, TaskEnded, TurnPlayed
+from flagfall.kernel.outcomes import MAX_SEED
 from flagfall.playing import MatchRequest
 from flagfall.testing.faults import (
     FAULTS,
@@ -194,9 +195,14 @@ class Cases:
     Args:
         grounds: the matches.
         seed: of all draws.
+
+    Raises:
+        UsageError: the seed is out of range.
     """
 
     def __init__(self, grounds: Sequence[Ground], seed: int) -> None:
+        if not 0 <= seed <= MAX_SEED:
+            raise UsageError(f"seed {seed}: a seed is a whole number from 0 to {MAX_SEED}")
         self.behaviours: set[Any] = set()
         self._grounds = grounds
         self._generator = default_rng(seed)

@@ -39,6 +39,10 @@ GUARD_SECONDS: Final = 60.0
 STOPPED_NS: Final = 100_000_000
 """A guard that comes later than this by the wall gives the agent its whole time again."""
 
+MAX_RENEWALS: Final = 3
+"""The most times that it does so for one answer: an agent can hold up the loop by messages that take long to
+read, and could put off its guard by that as often as it likes."""
+
 PATIENT_SECONDS: Final = 5.0
 """Least real time, under a virtual clock, for what decides about a record; half of the guard's if that is
 less. Equal matches must have equal records, so none may depend on how busy the machine is."""
@@ -233,13 +237,14 @@ class ClockHold(Deadline):
         on_guard: called when the clock has stood still for its `guard_seconds` since `begin` or `renew`.
     """
 
-    __slots__ = ("_clock", "_holds", "_on_guard")
+    __slots__ = ("_clock", "_holds", "_on_guard", "_renewals")
 
     def __init__(self, clock: VirtualClock, on_guard: Callable[[], None]) -> None:
         super().__init__()
         self._clock = clock
         self._holds = False
         self._on_guard = on_guard
+        self._renewals = 0
 
     def begin(self) -> None:
         """Let the clock stand still from now on."""
@@ -249,7 +254,11 @@ class ClockHold(Deadline):
         self.renew()
 
     def renew(self) -> None:
-        """Give the work the whole time of the guard from now on."""
+        """Give the work, which is the next answer, the whole time of the guard from now on."""
+        self._renewals = 0
+        self._arm()
+
+    def _arm(self) -> None:
         seconds = self._clock.guard_seconds
         self.due_ns = NEVER_NS if seconds == inf else time.perf_counter_ns() + round(seconds * _NS)
         self._clock.real_deadlines.arm(self)
@@ -271,8 +280,10 @@ class ClockHold(Deadline):
 
     def fire(self, now_ns: int) -> None:
         """Report that the work takes too long, unless the loop was blocked, or the program stopped."""
-        if now_ns - self.due_ns > STOPPED_NS:  # the agent may have been stopped, too, or its answer is unread
-            self.renew()
+        # If late, the agent may have been stopped, too, or its answer is unread.
+        if now_ns - self.due_ns > STOPPED_NS and self._renewals < MAX_RENEWALS:
+            self._renewals += 1
+            self._arm()
         else:
             self._on_guard()
 

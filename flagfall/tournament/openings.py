@@ -104,18 +104,16 @@ def read_opening(path: Path) -> bytes:
     Raises:
         UsageError: it cannot be read, or is too long.
     """
-    parts: list[bytes] = []
-    left = MAX_OPENING_BYTES
+    text = bytearray()  # of many short lines a list would be a hundred times as large
     try:
         with open_lines(path, MAX_LINE_BYTES) as lines:
             for line in lines:
-                left -= len(line)
-                if left < 0:
+                text += line
+                if len(text) > MAX_OPENING_BYTES:
                     raise UsageError(f"{path}: an opening has at most {MAX_OPENING_BYTES} bytes of journal")
-                parts.append(line)
     except (OSError, EOFError) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    return b"".join(parts)
+    return bytes(text)
 
 
 def carried_opening(folder: Path, task: PlannedTask, opening: Opening) -> BranchPoint:

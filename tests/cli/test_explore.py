@@ -73,6 +73,7 @@ def test_a_plan_is_explored_with_its_tournament(capfd, tmp_path):
         ("explore --task micro1", [], "name at least one agent"),
         ("explore plan.toml --task micro1", [], "a plan has its own tasks and agents"),
         (f"{MATCH} --runs 0", [], "--runs 0: write a whole number, at least 1"),
+        (f"{MATCH} --seed -1", [], "seed -1: a seed is a whole number from 0 to"),
         (f"{MATCH} --time x", [], "x"),
         (f"{MATCH} --invariant mine", [], "--invariant 'mine': write module:function or file.py:function"),
         (f"{MATCH} --again", ["seed x"], "'seed x': write a whole number behind seed"),

@@ -23,7 +23,15 @@ from flagfall.timing import (
     time_source,
     timekeeping,
 )
-from flagfall.timing.clocks import ClockHold, clock_of, counting_steps, real_limit, real_sleep
+from flagfall.timing.clocks import (
+    MAX_RENEWALS,
+    STOPPED_NS,
+    ClockHold,
+    clock_of,
+    counting_steps,
+    real_limit,
+    real_sleep,
+)
 
 
 async def test_sleeping_takes_exactly_its_time(virtual_clock: VirtualClock):
@@ -245,6 +253,20 @@ async def test_a_hold_that_is_renewed_has_the_whole_time_of_its_guard():
         return late
 
     assert await trio.to_thread.run_sync(partial(trio.run, main, clock=VirtualClock(guard_seconds=0.9))) == []
+
+
+def test_an_agent_that_holds_up_the_loop_escapes_its_guard_a_few_times_only():
+    """A long message takes some tenths of a second to read: with many of them it would never end."""
+    late: list[str] = []
+    hold = ClockHold(VirtualClock(), lambda: late.append("late"))
+    hold.begin()
+    for times in range(MAX_RENEWALS + 1):
+        assert not late, times
+        hold.fire(hold.due_ns + STOPPED_NS + 1)
+    assert late == ["late"]
+    hold.renew()  # the next answer
+    hold.fire(hold.due_ns + STOPPED_NS + 1)
+    assert late == ["late"]
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+import tracemalloc
 from collections import Counter, defaultdict
 from contextlib import closing
 from functools import partial
@@ -31,7 +32,7 @@ from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.lock_file import write_lock_file
 from flagfall.tournament.merging import merge_tournaments
 from flagfall.tournament.model import TournamentPlan
-from flagfall.tournament.openings import MAX_OPENING_BYTES
+from flagfall.tournament.openings import MAX_OPENING_BYTES, read_opening
 from flagfall.tournament.plan.fingerprint import plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import load_plan, parse_plan
 from flagfall.tournament.records import MatchRecord, MatchSpec
@@ -439,3 +440,14 @@ def test_parts_are_merged_with_the_openings(home: Path) -> None:
     assert stored(home / "merged") == stored(home / "whole")
     carried = [path.name for path in (home / "merged/code").iterdir()]
     assert sorted(carried) == sorted(opening.sha256 for opening in plan.tasks[0].openings)
+
+
+def test_an_opening_of_many_short_lines_takes_little_memory(tmp_path: Path):
+    file = tmp_path / "lines.jsonl"
+    file.write_bytes(b"\n" * 200_000)
+    tracemalloc.start()
+    try:
+        assert read_opening(file) == file.read_bytes()
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
