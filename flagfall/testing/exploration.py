@@ -37,7 +37,7 @@ class Finding:
     Attributes:
         rule: the name of the promise.
         promise: it, as a sentence.
-        found: what is wrong in the shrunk case.
+        found: what is wrong in the shrunk case; empty if the promise's function does not say.
         case: the smallest case that breaks it.
         first: the case that broke it first.
     """
@@ -49,7 +49,8 @@ class Finding:
     first: Case
 
     def __str__(self) -> str:
-        return f"{self.rule}: {self.promise}\n  broken:  {self.found}\n  by:      {self.case}"
+        found = f"\n  broken:  {self.found}" if self.found else ""
+        return f"{self.rule}: {self.promise}{found}\n  by:      {self.case}"
 
     def as_data(self) -> dict[str, Any]:
         """Return it as an object for JSON; cases as texts."""

@@ -77,6 +77,17 @@ def test_an_agent_of_ones_own_gets_the_turns_of_its_seat(program, match, words):
 
 
 @pytest.mark.usefixtures("match")
+def test_a_sample_begins_at_the_turn_with_another_seed(program):
+    ended = program("branch match.jsonl --at 77 --seed 6 --journal new.jsonl -q")
+    assert (ended.code, ended.err) == (0, "")
+    assert header("new.jsonl").seed == 6
+    assert program("verify new.jsonl").code == 0
+    again = program("branch match.jsonl --at 77 --seed 6 --replay-agents --journal other.jsonl -q")
+    assert again.code == 2
+    assert "the agent answers" in again.err
+
+
+@pytest.mark.usefixtures("match")
 def test_a_branch_is_branched_again(program):
     options = "--time-control act=20ms/200ms --seed 7 --agent memorizing"
     assert program(f"branch match.jsonl --at 50 {options} -o one.jsonl -q").code == 0

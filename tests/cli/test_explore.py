@@ -78,7 +78,11 @@ def test_a_plan_is_explored_with_its_tournament(capfd, tmp_path):
         (f"{MATCH} --invariant mine", [], "--invariant 'mine': write module:function or file.py:function"),
         (f"{MATCH} --again", ["seed x"], "'seed x': write a whole number behind seed"),
         (f"{MATCH} --again", ["ground 7"], "ground 7: write 0 to 0"),
-        (f"{MATCH} --again", ["seat 0: disconnect @turn 2"], "strikes agents with host remote"),
+        (
+            f"{MATCH} --again",
+            ["seat 0: disconnect @turn 2"],
+            "only agents with host remote (remote: without --host)",
+        ),
         ("explore --task micro1 --agent", ["cmd:true"], "cannot be simulated"),
         ("explore nowhere", [], "unknown plan 'nowhere'"),
     ],

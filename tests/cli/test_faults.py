@@ -68,7 +68,7 @@ def test_a_void_match_keeps_its_journal(capfd, tmp_path):
     [
         ("", "crsh", "--fault 'crsh': fault 1, at character 1: unknown fault 'crsh'; nearest: crash"),
         ("", "seat 1: crash", "--fault: fault 'seat 1: crash @start': the match has seats 0 to 0"),
-        ("--host task", "drop", "plays with host task, and it strikes agents with host process"),
+        ("--host task", "drop", "plays with host task, and drop strikes only agents with host process"),
         ("--host thread", "crash", "no thread is simulated"),
         ("", "kill runner", "it strikes tournaments, not matches"),
         ("--time-control clock=cpu", "crash", "clock=cpu"),

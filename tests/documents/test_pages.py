@@ -47,7 +47,7 @@ TESTED_ELSEWHERE = {
     "hosts": ["tests/cli/test_checks.py"],
     "language-models": ["tests/cli/test_model_page.py"] * 3,
     "report": ["tests/viewer/test_report_command.py"],
-    "tournaments": ["tests/cli/test_tournament.py"],
+    "tournaments": ["tests/cli/test_capacity.py", "tests/cli/test_tournament.py"],
 }
 """Blocks whose commands other tests execute: they take long, or need a server."""
 

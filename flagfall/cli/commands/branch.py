@@ -62,8 +62,9 @@ def branch(
         agent: An agent for each seat, in their order, as for `run`; `recorded` plays on what is recorded of
             the seat. Further seats have their sample agents of before.
         replay_agents: Let the agents play the recorded turns, too, outside of their time, and compare their
-            answers with the record; by default only a sample that has played the seat does. Other agents
-            begin at the turn, with the turns of their seat as a transcript in their briefing.
+            answers with the record; by default only a sample that has played the seat does, and with `--seed`
+            none. Other agents begin at the turn, with the turns of their seat as a transcript in their
+            briefing.
         time_control: The time control from the turn on; the recorded times are charged to it.
         clock: The clock from the turn on.
         seed: Root seed of tasks that begin after the turn, and of the agents. The order of tasks, and the
@@ -99,6 +100,8 @@ def branch(
         if replay_agents:
             seats = {seat for seat, player in enumerate(players) if isinstance(player.agent, str)}
             point = attrs.evolve(point, rehearsed=frozenset(seats))
+        elif seed not in {None, point.header.seed}:  # agents with another seed may give other answers
+            point = attrs.evolve(point, rehearsed=frozenset())
         request = branch_request(
             point, players, time_control=time_control, clock=clock, seed=seed, steps=steps
         )

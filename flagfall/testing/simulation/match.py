@@ -238,8 +238,8 @@ def check_match(request: MatchRequest, schedule: FaultSchedule) -> list[Host]:
         if hosts[fault.seat] not in row.hosts:
             found = hosts[fault.seat]
             raise UsageError(
-                f"fault {str(fault)!r}: seat {fault.seat} plays with host {found}, and it strikes agents with"
-                f" host {' or '.join(sorted(row.hosts))}"
+                f"fault {str(fault)!r}: seat {fault.seat} plays with host {found}, and {row.name} strikes"
+                f" only agents with host {' or '.join(sorted(row.hosts))} (remote: without --host)"
             )
     return hosts
 

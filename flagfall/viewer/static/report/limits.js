@@ -121,7 +121,7 @@ function reportLimitDrawing(data, width, all, curves, label) {
   const decades = Math.ceil(-Math.log10(lowest) - 1e-9);
   const x = logarithmic([Math.min(...limits) / 1.1, Math.max(...limits) * 1.1], [left, width - right]);
   const y = logarithmic([10 ** -(decades + 0.5), 1], [REPORT_LIMITS_HEIGHT - bottom, top]);
-  const marks = reportThinned(REPORT_UNITS.filter(([, ns]) => ns >= x.domain[0] && ns <= x.domain[1]), (width - left) / 58);
+  const marks = reportThinned(reportLimitMarks(x.domain), (width - left) / 58);
   const shares = [...Array(decades + 1).keys()].map((decade) => 10 ** -decade);
   const line = (kind, ns) => ns !== null && ns >= x.domain[0] && ns <= x.domain[1]
     && svg("line", { class: `limit ${kind}`, x1: x(ns), x2: x(ns), y1: top, y2: y.range[0] });
@@ -133,6 +133,13 @@ function reportLimitDrawing(data, width, all, curves, label) {
       svg("text", { x: x(ns), y: REPORT_LIMITS_HEIGHT - 8, "text-anchor": "middle" }, text)))),
     svg("line", { class: "wanted", x1: left, x2: width - right, y1: y(lost), y2: y(lost) }),
     line("soft", soft), line("hard", hard), curves.map((curve) => reportLimitCurve(curve, x, y)));
+}
+
+/** Times on the scale of limits: powers of ten, and with fewer than three of them 1, 2 and 5 times these. */
+function reportLimitMarks([low, high]) {
+  const within = (marks) => marks.filter(([, ns]) => ns >= low && ns <= high);
+  const powers = within(REPORT_UNITS);
+  return powers.length > 2 ? powers : within(REPORT_UNITS.flatMap(([, ns]) => [1, 2, 5].map((times) => [duration(times * ns), times * ns])));
 }
 
 /** A curve up to where nothing is lost, with its band, dotted where more may be lost, and the smallest limit with its
