@@ -36,7 +36,7 @@ from flagfall.recording.branching import BranchPoint
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import TaskSetup, build_scheduler
 from flagfall.tasks.task import REVISIONS, Task
-from flagfall.timing import TimeControl, VirtualClock
+from flagfall.timing import NEVER_NS, TimeControl, VirtualClock
 
 if TYPE_CHECKING:
     from flagfall.timing.latency import SeatLatency
@@ -96,6 +96,8 @@ class MatchRequest:
             )
         for field, value in (("steps", self.steps), ("tick_ns", self.tick_ns)):
             check_count(named(field), value)
+        if self.tick_ns is not None and self.tick_ns >= NEVER_NS:  # a virtual clock would never get there
+            raise UsageError(f"{named('tick_ns')} {self.tick_ns}: a tick is shorter than {NEVER_NS} ns")
         if not 0 <= self.seed <= MAX_SEED:
             raise UsageError(f"{named('seed')} {self.seed}: a seed is a whole number from 0 to {MAX_SEED}")
         virtual = self.clock == "virtual"

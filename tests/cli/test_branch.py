@@ -128,7 +128,10 @@ def test_seats_that_are_out_stay_out(program, folder):
     at = next(turn.turn for turn in turns if turn.verdict == "absent") + 1
     ended = program(f"branch duel.jsonl --at {at} -o new.jsonl")
     assert ended.code == 2
-    assert "seat 1 was played by 'Breaks', and where that is, is not recorded: add --agent" in ended.err
+    assert (
+        "seat 1 was played by 'Breaks', and only samples without options are taken from a file: add --agent"
+        in ended.err
+    )
     assert program(f"branch duel.jsonl --at {at} -a random random -o new.jsonl -q").code == 0
     events = list(read_journal("new.jsonl"))
     assert [event.seat for event in events if isinstance(event, SeatDisqualified)] == [1]
@@ -216,3 +219,25 @@ def test_foreign_code_is_imported_only_on_request(call, folder):
     assert ended.code == 2
     assert "would import module 'foreign" in ended.err
     assert not (folder / "imported").exists()
+
+
+@pytest.mark.usefixtures("match")
+@pytest.mark.parametrize("agent", ["llm?url=http://127.0.0.1:9/v1", "llm?template=/etc/passwd"])
+def test_options_of_a_sample_are_not_taken_from_a_file(call, monkeypatch, agent):
+    """The address would be sent the user's key, and the file to that address."""
+    monkeypatch.setenv("FLAGFALL_LLM_KEY", "secret")
+    lines = [json.loads(line) for line in Path("match.jsonl").read_bytes().splitlines()[:4]]
+    sealed(Path("sent.jsonl"), {**lines[0], "agents": [agent]}, *lines[1:])
+    ended = call("branch sent.jsonl --at 2 --journal new.jsonl")
+    assert ended.code == 2
+    assert "only samples without options are taken from a file: add --agent" in ended.err
+    assert not Path("new.jsonl").exists()
+
+
+@pytest.mark.usefixtures("match")
+def test_a_tick_that_never_comes_is_refused(call):
+    lines = [json.loads(line) for line in Path("match.jsonl").read_bytes().splitlines()[:4]]
+    sealed(Path("sent.jsonl"), {**lines[0], "tick_ns": 2**63 - 1}, *lines[1:])
+    ended = call("branch sent.jsonl --at 2 --agent recorded --journal new.jsonl")
+    assert ended.code == 2
+    assert "a tick is shorter than" in ended.err

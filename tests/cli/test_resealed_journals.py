@@ -41,7 +41,9 @@ def check(call: Any, commands: str = "verify results transcript") -> None:
 
 @pytest.mark.parametrize("place", [HEADER, START, TURN, END], ids=lambda line: str(line["event"]))
 @pytest.mark.parametrize(
-    "value", [None, "x\n\x1b[31m", [1], {"a": "b"}, 1e308, -1, BIG, True], ids=lambda value: repr(value)[:12]
+    "value",
+    [None, "x\n\x1b[31m", "x" * 5000, [1], {"a": "b"}, 1e308, -1, BIG, True],
+    ids=lambda value: repr(value)[:12],
 )
 def test_any_field_may_hold_any_value(call, place, value):
     for name in place:

@@ -60,7 +60,7 @@ def branch(
         at: The number of the first turn that is played anew, at least 1.
         journal: Record the match in this file; a name that ends in `.zst` compresses it.
         agent: An agent for each seat, in their order, as for `run`; `recorded` plays on what is recorded of
-            the seat. Further seats have their sample agents of before.
+            the seat. Further seats have their agents of before, if these are samples without options.
         replay_agents: Let the agents play the recorded turns, too, outside of their time, and compare their
             answers with the record; by default only a sample that has played the seat does, and with `--seed`
             none. Other agents begin at the turn, with the turns of their seat as a transcript in their
@@ -151,8 +151,8 @@ def seat_players(
             continue
         if seat >= len(texts) and not _is_sample(name):
             raise UsageError(
-                f"{point.journal}: seat {seat} was played by {name!r}, and where that is, is not recorded:"
-                f" add --agent for it; {RECORDED!r} plays on what is recorded"
+                f"{point.journal}: seat {seat} was played by {name!r}, and only samples without options are"
+                f" taken from a file: add --agent for it; {RECORDED!r} plays on what is recorded"
             )
         player = Player(texts[seat] if seat < len(texts) else name, host, None, isolation)
         players.append(player)
@@ -162,9 +162,10 @@ def seat_players(
 
 
 def _is_sample(name: str) -> bool:
+    """Return whether a name is that of a sample; options may name files, and addresses that get a key."""
     from flagfall.agents.registry import SAMPLES
 
-    return name.partition("?")[0] in SAMPLES
+    return name in SAMPLES
 
 
 def _repeats(player: Player) -> bool:

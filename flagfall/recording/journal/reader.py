@@ -30,6 +30,8 @@ _MAX_BATCH_BYTES: Final = 16 * BATCH_BYTES
 """The longest batch before its last line. Even 64 turns of schema 1 with the longest whole numbers that
 Python reads (4300 digits) are shorter."""
 
+_MAX_REASON_CHARS: Final = 500
+"""A decoder repeats the value that it refuses, which may have any length."""
 
 SealState: TypeAlias = Literal["sealed", "last", "damaged"]
 
@@ -44,6 +46,7 @@ class JournalError(UsageError):
 
     def __init__(self, path: Path, line: int, turn: int | None, what: str) -> None:
         after = "" if turn is None else f" (after turn {turn})"
+        what = what if len(what) <= _MAX_REASON_CHARS else f"{what[:_MAX_REASON_CHARS]}..."
         super().__init__(f"{path}: line {line}{after}: {what}")
         self.path = path
         self.line = line
