@@ -129,8 +129,8 @@ def test_seats_that_are_out_stay_out(program, folder):
     ended = program(f"branch duel.jsonl --at {at} -o new.jsonl")
     assert ended.code == 2
     assert (
-        "seat 1 was played by 'Breaks', and only samples without options are taken from a file: add --agent"
-        in ended.err
+        "seat 1 was played by 'Breaks', and only samples without options that cost nothing are taken from a"
+        " file: add --agent" in ended.err
     )
     assert program(f"branch duel.jsonl --at {at} -a random random -o new.jsonl -q").code == 0
     events = list(read_journal("new.jsonl"))
@@ -222,15 +222,15 @@ def test_foreign_code_is_imported_only_on_request(call, folder):
 
 
 @pytest.mark.usefixtures("match")
-@pytest.mark.parametrize("agent", ["llm?url=http://127.0.0.1:9/v1", "llm?template=/etc/passwd"])
-def test_options_of_a_sample_are_not_taken_from_a_file(call, monkeypatch, agent):
-    """The address would be sent the user's key, and the file to that address."""
+@pytest.mark.parametrize("agent", ["llm?url=http://127.0.0.1:9/v1", "llm?template=/etc/passwd", "llm"])
+def test_what_a_sample_could_cost_is_not_taken_from_a_file(call, monkeypatch, agent):
+    """The address would be sent the user's key, the file to that address; and questions cost tokens."""
     monkeypatch.setenv("FLAGFALL_LLM_KEY", "secret")
     lines = [json.loads(line) for line in Path("match.jsonl").read_bytes().splitlines()[:4]]
     sealed(Path("sent.jsonl"), {**lines[0], "agents": [agent]}, *lines[1:])
     ended = call("branch sent.jsonl --at 2 --journal new.jsonl")
     assert ended.code == 2
-    assert "only samples without options are taken from a file: add --agent" in ended.err
+    assert "only samples without options that cost nothing are taken from a file: add --agent" in ended.err
     assert not Path("new.jsonl").exists()
 
 

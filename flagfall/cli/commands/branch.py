@@ -60,7 +60,8 @@ def branch(
         at: The number of the first turn that is played anew, at least 1.
         journal: Record the match in this file; a name that ends in `.zst` compresses it.
         agent: An agent for each seat, in their order, as for `run`; `recorded` plays on what is recorded of
-            the seat. Further seats have their agents of before, if these are samples without options.
+            the seat. Further seats have their agents of before, if these are samples without options,
+            and not `llm`.
         replay_agents: Let the agents play the recorded turns, too, outside of their time, and compare their
             answers with the record; by default only a sample that has played the seat does, and with `--seed`
             none. Other agents begin at the turn, with the turns of their seat as a transcript in their
@@ -151,8 +152,9 @@ def seat_players(
             continue
         if seat >= len(texts) and not _is_sample(name):
             raise UsageError(
-                f"{point.journal}: seat {seat} was played by {name!r}, and only samples without options are"
-                f" taken from a file: add --agent for it; {RECORDED!r} plays on what is recorded"
+                f"{point.journal}: seat {seat} was played by {name!r}, and only samples without options that"
+                " cost nothing are taken from a file: add --agent for it;"
+                f" {RECORDED!r} plays on what is recorded"
             )
         player = Player(texts[seat] if seat < len(texts) else name, host, None, isolation)
         players.append(player)
@@ -162,10 +164,14 @@ def seat_players(
 
 
 def _is_sample(name: str) -> bool:
-    """Return whether a name is that of a sample; options may name files, and addresses that get a key."""
-    from flagfall.agents.registry import SAMPLES
+    """Return whether a name is that of a sample that costs nothing.
 
-    return name in SAMPLES
+    Options may name files, and addresses that get a key.
+    """
+    from flagfall.agents.registry import SAMPLES, load_agent
+    from flagfall.agents.spec import AgentSpec
+
+    return name in SAMPLES and not getattr(load_agent(AgentSpec.parse(name)), "resumes", False)
 
 
 def _repeats(player: Player) -> bool:
