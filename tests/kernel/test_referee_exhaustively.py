@@ -29,6 +29,7 @@ from flagfall.kernel.seat import HostSeat
 from flagfall.timing import MS, TimeControl
 from flagfall.timing.deadlines import DeadlineQueue
 from flagfall.timing.stalls import NO_COST, StallLedger
+from flagfall.timing.turn_clock import ClockState
 
 CONTROL = TimeControl.parse("start=50ms act=40ms/50ms result=50ms")
 TICK_NS = 30 * MS
@@ -171,7 +172,9 @@ class World:
         for seat in self.seats:
             if seat.number in self.out and not seat._channel.taken:
                 continue
-            if seat._channel.waiting is not None:
+            # A busy agent that asks at the deadline has it judged first: "deadline", and then "take".
+            is_due = seat.clock.state is ClockState.BUSY and self.now_ns >= seat.clock.due_ns
+            if seat._channel.waiting is not None and not is_due:
                 yield "take", seat.number
             if seat._channel.taken is not None:
                 yield "reply", seat.number

@@ -369,7 +369,7 @@ def test_too_many_frames_are_refused(export, game, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_leaves_no_half_file(game, tmp_path):
-    words = f"ulimit -f 4; exec '{sys.executable}' -m flagfall export '{game}' x.mp4"
+    words = f"ulimit -f 4; exec '{sys.executable}' -B -m flagfall export '{game}' x.mp4"
     done = subprocess.run(
         ["/bin/bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False
     )
