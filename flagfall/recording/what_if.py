@@ -132,6 +132,8 @@ class _Busy(NamedTuple):
         if self.until_ns is None:
             return 0, max(0, min(now_ns - self.began_ns, self.before_ns - 1))
         busy_ns = min(now_ns, self.until_ns) - self.began_ns
+        if self.exact:  # an answer that was read later than the hard limit had arrived before it
+            busy_ns = min(busy_ns, self.before_ns - 1)
         return busy_ns, busy_ns
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
+from msgspec.structs import replace
 
 import flagfall
 from flagfall.errors import UsageError
-from flagfall.events import Event
+from flagfall.events import Event, ReplyDropped
 from flagfall.recording.journal.reader import JournalError
 from flagfall.recording.seat_times import VERDICTS, MatchTimes, read_times
 from flagfall.recording.think_times import (
@@ -200,6 +201,20 @@ def test_the_first_change_is_named():
     assert (seat.changed, seat.after, seat.out) == (4, "disqualified", "turn 4")
     (seat,) = judge_match(times, TimeControl.parse("act=10ms bank=25ms late=nil")).seats
     assert (seat.changed, seat.after, seat.bank_out) == (4, "late", 3)
+
+
+def test_an_answer_that_was_read_after_the_hard_limit_had_arrived_before():
+    """So it is on a loaded machine: the agent stays in, and its reply is recorded when it was read."""
+
+    async def match() -> Played:
+        return await play_here(CountTask(20), Sleeper(0.0399, 0.01, 0), control="act=4ms/40ms")
+
+    events = [
+        replace(event, at_ns=event.at_ns + MS) if isinstance(event, ReplyDropped) else event
+        for event in trio.run(match, clock=VirtualClock()).events
+    ]
+    assert any(isinstance(event, ReplyDropped) for event in events)
+    assert_as_recorded(times_of(events))
 
 
 def test_nothing_is_known_of_others_after_a_change():
