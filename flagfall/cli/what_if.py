@@ -108,7 +108,8 @@ def show_match(path: Path, controls: Sequence[TimeControl], printing: Printing) 
     times = read_times(path)
     controls = controls or [times.control]
     found = [judge_match(times, control) for control in controls]
-    curves = _curves_of(times, controls, printing.lost)
+    thinking = [think_times(times, place) for place in range(len(times.seats))]
+    curves = _curves_of(times, thinking, controls, printing.lost)
     if printing.json:
         print_json(
             {
@@ -122,7 +123,7 @@ def show_match(path: Path, controls: Sequence[TimeControl], printing: Printing) 
         )
     else:
         for control, verdicts in zip(controls, found, strict=True):
-            _print_match(times, control, verdicts, wide=printing.wide)
+            _print_match(times, thinking, control, verdicts, wide=printing.wide)
         if printing.advise:
             _print_advice(curves, wide=printing.wide)
     _draw(curves, printing.output)
@@ -130,24 +131,32 @@ def show_match(path: Path, controls: Sequence[TimeControl], printing: Printing) 
         raise UsageError(times.problem)
 
 
-def _curves_of(times: MatchTimes, controls: Sequence[TimeControl], lost: float) -> list[LimitCurve]:
+def _curves_of(
+    times: MatchTimes, thinking: Sequence[ThinkTimes], controls: Sequence[TimeControl], lost: float
+) -> list[LimitCurve]:
     asked = [control.act for control in controls if control.act]
     curves = []
-    for place, seat in enumerate(times.seats):
-        thinking = think_times(times, place)
-        limits = limits_for(thinking, times.control, asked)
-        curves.append(curve_of(seat.agent, times.control, thinking, limits, lost=lost))
+    for seat, of_seat in zip(times.seats, thinking, strict=True):
+        limits = limits_for(of_seat, times.control, asked)
+        curves.append(curve_of(seat.agent, times.control, of_seat, limits, lost=lost))
     return [curve for curve in curves if curve is not None]
 
 
-def _print_match(times: MatchTimes, control: TimeControl, verdicts: MatchVerdicts, *, wide: bool) -> None:
+def _print_match(
+    times: MatchTimes,
+    thinking: Sequence[ThinkTimes],
+    control: TimeControl,
+    verdicts: MatchVerdicts,
+    *,
+    wide: bool,
+) -> None:
     rows = table(
         "agent", "first change", numbers=("turns", "was late", "late", "turns lost"), title=str(control)
     )
-    for place, seat in enumerate(verdicts.seats):
+    for seat, of_seat in zip(verdicts.seats, thinking, strict=True):
         share = ""
         if times.header.tick_ns is None:
-            loss = Loss.of([think_times(times, place)], control)
+            loss = Loss.of([of_seat], control)
             share = _share(loss.share, at_least=bool(loss.unknown))
         counts = map(number, (seat.turns, seat.recorded_late, seat.late))
         rows.add_row(sanitize_terminal(seat.agent), _change(seat), *counts, share)
