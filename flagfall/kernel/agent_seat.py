@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import trio
 
@@ -25,10 +25,27 @@ class Reply(Protocol):
         """
 
 
+class SeatTurns:
+    """The turns of a seat as an iteration, which ends with the match."""
+
+    __slots__ = ()
+
+    turn: Callable[[], Coroutine[Any, Any, Envelope]]
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        try:
+            return await self.turn()
+        except trio.EndOfChannel:
+            raise StopAsyncIteration from None
+
+
 _ACTS: Final = frozenset({"act"})
 
 
-class Seat(metaclass=NoPublicConstructor):
+class Seat(SeatTurns, metaclass=NoPublicConstructor):
     """The agent's end of a match.
 
     An agent that is a full actor gets it as `run(seat)`:
@@ -84,12 +101,3 @@ class Seat(metaclass=NoPublicConstructor):
     @wants.setter
     def wants(self, phases: Iterable[str]) -> None:
         self._wants = frozenset(phases)  # here, so that whatever else it may be fails in the agent
-
-    def __aiter__(self) -> Seat:
-        return self
-
-    async def __anext__(self) -> Envelope:
-        try:
-            return await self.turn()
-        except trio.EndOfChannel:
-            raise StopAsyncIteration from None

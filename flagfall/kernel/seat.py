@@ -162,11 +162,6 @@ class HostSeat:
         return self.agent.wants
 
     @property
-    def has_model(self) -> bool:
-        """Return whether a model of latency says what its turns take, before the agent gets them."""
-        return self.delay is not None
-
-    @property
     def turn_number(self) -> int:
         """Return the number of the match's open turn, or of the next one."""
         return self._referee.turns

@@ -296,7 +296,7 @@ class WireSession:
                 UNSET if envelope.noted is None else envelope.noted,
             )
             # It waited for this turn, and gets it only now; what a model says of its latency is its own time.
-            if seat.taken_ns >= self._idle_ns and not seat.has_model:
+            if seat.taken_ns >= self._idle_ns and seat.delay is None:
                 clock.sent_ns = now_ns
             if not channel.send_nowait(message):
                 await channel.flush()

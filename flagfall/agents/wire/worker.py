@@ -36,6 +36,7 @@ from flagfall.agents.wire.messages import (
     encode,
 )
 from flagfall.errors import AgentFault, UsageError
+from flagfall.kernel.agent_seat import SeatTurns
 from flagfall.kernel.channels.framing import MAX_FRAME_BYTES, NEED_MORE, Framer, LineReader, frame
 from flagfall.kernel.channels.pipes import READ_BYTES
 from flagfall.kernel.channels.turn_channel import Envelope
@@ -274,7 +275,7 @@ class _Link:
             raise _HostGone from None
 
 
-class _WireSeat:
+class _WireSeat(SeatTurns):
     """The seat of an agent at this end of the protocol, as `flagfall.kernel.agent_seat.Seat` in the loop."""
 
     def __init__(self, link: _Link) -> None:
@@ -296,15 +297,6 @@ class _WireSeat:
             self.spaces = message.spaces
         if message.task is not UNSET:
             self.task = message.task
-
-    def __aiter__(self) -> _WireSeat:
-        return self
-
-    async def __anext__(self) -> Envelope:
-        try:
-            return await self.turn()
-        except trio.EndOfChannel:
-            raise StopAsyncIteration from None
 
     async def turn(self) -> Envelope:
         if self._taken is not None:

@@ -8,6 +8,7 @@ import trio
 
 from flagfall.agents.agent import AdaptedAgent, adapt, play_seat, resolve
 from flagfall.errors import AgentFault
+from flagfall.kernel.agent_seat import SeatTurns
 from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.tracebacks import hide_frames
@@ -115,7 +116,7 @@ class _TimerOf:
         return getattr(self._agent.timer, name)
 
 
-class _FaultySeat:
+class _FaultySeat(SeatTurns):
     """A seat whose turns and answers have the faults of an agent."""
 
     def __init__(self, seat: Any, agent: FaultyAgent) -> None:
@@ -125,15 +126,6 @@ class _FaultySeat:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._seat, name)
-
-    def __aiter__(self) -> _FaultySeat:
-        return self
-
-    async def __anext__(self) -> Envelope:
-        try:
-            return await self.turn()
-        except trio.EndOfChannel:
-            raise StopAsyncIteration from None
 
     async def turn(self) -> Envelope:
         envelope: Envelope = await self._seat.turn()

@@ -71,7 +71,7 @@ class LoggedHost:
             asked_ns = seat.now() - origin_ns
             envelope = await take()
             at_ns, taken = seat.now() - origin_ns, envelope.number
-            if seat.has_model:
+            if seat.delay is not None:
                 log.takes.append(Take(at_ns, taken, seat.taken_ns - origin_ns, None))
             else:
                 since_ns = log.answers[-1].at_ns if asked_ns == at_ns and log.answers else at_ns
