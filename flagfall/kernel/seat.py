@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from flagfall.timing.clocks import ClockHold
     from flagfall.timing.control import Phase
     from flagfall.timing.latency import SeatLatency
+    from flagfall.timing.rates import Rate
 
 MAX_NAMED_TURN: Final = 2**53
 """The largest number of an unasked turn that is recorded as the agent sent it: every JSON parser reads it
@@ -170,6 +171,26 @@ class HostSeat:
     def delay_ns(self) -> int:
         """Return the time of the turn that passed before the agent saw it; its timer leaves that out."""
         return 0 if self.delay is None else self.delay.delay_ns
+
+    @property
+    def rate(self) -> Rate | None:
+        """Return the rate by which the agent's work takes time; `None` if its work is not measured."""
+        return None if self.delay is None else self.delay.rate
+
+    @property
+    def most_ns(self) -> int:
+        """Return how long the agent may still be busy before its clock disqualifies it, in nanoseconds.
+
+        It is more than a hundred years where nothing does.
+        """
+        envelope = self._channel.open_envelope
+        return self.clock.read_when_due(self.now(), None if envelope is None else envelope.number)[2]
+
+    async def spend(self, time_ns: int) -> None:
+        """Let think time pass that was measured, before the answer. Only for a seat with a rate."""
+        delay = self.delay
+        if delay is not None and not delay.spend_at_once(time_ns, self.has_own_scopes):
+            await (delay.spend() if self.hold is None else self.hold.release(delay.spend()))
 
     @property
     def is_asked(self) -> bool:

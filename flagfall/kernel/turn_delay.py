@@ -1,7 +1,8 @@
-"""The delay of a seat's turns on the virtual clock, as its model of latency draws them.
+"""The think times of a seat's turns on the virtual clock, as its model of latency draws or measures them.
 
-Rule 1: the time passes after the agent has taken a turn, whose clock runs, and before it sees it. So verdicts
-    are those of an agent that sleeps for as long before it thinks; what that takes itself is added.
+Rule 1: a time that is drawn passes after the agent has taken a turn, whose clock runs, and before it sees it.
+    So verdicts are those of an agent that sleeps for as long before it thinks; what that takes itself is
+    added. A time that is measured, by the rate of its work, passes between the work and the answer.
 Rule 2: a delay belongs to its envelope. An agent that cancels its wait gets the same turn at the same time.
 Rule 3: the time of a stall passes first, and is credited as it passes. So a limit that seems to be reached
     then is moved on, as after a real stall.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.timing.control import PHASES
+from flagfall.timing.distributions import MAX_LATENCY_NS
 from flagfall.timing.timekeeper import sleep_until_ns
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from flagfall.timing import Timekeeper, VirtualClock
     from flagfall.timing.control import Phase
     from flagfall.timing.latency import SeatLatency
+    from flagfall.timing.rates import Rate
     from flagfall.timing.turn_clock import TurnClock
 
 
@@ -36,17 +39,20 @@ class TurnDelay:
 
     Attributes:
         delay_ns: the time of the turn that was taken last that passed, or passes, before the agent sees it.
+        rate: the rate of the agent's work; `None` if that is not measured.
     """
 
     __slots__ = (
         "_channel",
         "_clock",
+        "_cpu",
         "_delays",
         "_keeper",
         "_put_back",
         "_ready_ns",
         "_turn_clock",
         "delay_ns",
+        "rate",
     )
 
     def __init__(
@@ -59,12 +65,15 @@ class TurnDelay:
         clock: VirtualClock,
     ) -> None:
         self.delay_ns: int = 0
+        self.rate: Rate | None = model.rate
+        self._cpu = model.cpu
         self._turn_clock = turn_clock
         self._channel = channel
         self._keeper = keeper
         self._clock = clock
         self._delays = {
-            phase: model.delays(phase, partial(_generator, seed, turn_clock.rank, phase)) for phase in PHASES
+            phase: model.delays(phase, partial(_generator, seed, turn_clock.rank, phase))
+            for phase in (PHASES if model.draws else ())
         }
         self._put_back: Envelope | None = None
         self._ready_ns = 0
@@ -76,6 +85,8 @@ class TurnDelay:
             own_scopes: see `flagfall.timing.clocks.VirtualClock.jump`.
         """
         clock = self._clock
+        if not self._delays:
+            return True
         if envelope is self._put_back:
             self.delay_ns = max(0, self._ready_ns - clock.now_ns)
             return False
@@ -84,6 +95,21 @@ class TurnDelay:
         if stall_ns:
             self._turn_clock.not_lost_ns -= stall_ns
         return clock.jump(ready_ns, own_scopes)
+
+    def spend_at_once(self, time_ns: int, own_scopes: bool) -> bool:
+        """Begin a measured think time, and return whether it is over; otherwise `spend` lets it pass.
+
+        Args:
+            time_ns: at most `MAX_LATENCY_NS` of it pass.
+            own_scopes: see `flagfall.timing.clocks.VirtualClock.jump`.
+        """
+        passes_ns = min(round(self._cpu * time_ns), MAX_LATENCY_NS)
+        self._ready_ns = ready_ns = self._clock.now_ns + passes_ns
+        return self._clock.jump(ready_ns, own_scopes)
+
+    async def spend(self) -> None:
+        """Let the rest of a measured think time pass."""
+        await sleep_until_ns(self._keeper, self._ready_ns)
 
     async def sleep(self, envelope: Envelope) -> None:
         """Let the delay of the envelope pass; meanwhile it cannot be answered."""

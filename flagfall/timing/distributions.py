@@ -377,7 +377,7 @@ class Parser:
         """Pass over a sign, and return whether it stands here."""
         self.skip()
         is_there = self._text.startswith(sign, self.at)
-        self.at += is_there
+        self.at += len(sign) * is_there
         return is_there
 
     def expect(self, sign: str, usage: str) -> None:

@@ -12,6 +12,7 @@ from flagfall.errors import UsageError, suggest
 from flagfall.timing.control import PHASES, Phase
 from flagfall.timing.distributions import ABOVE_0, KEY, MAX_LATENCY_NS, Parser, number_text
 from flagfall.timing.durations import format_duration
+from flagfall.timing.rates import parse_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from flagfall.timing.distributions import AnyDistribution, Reader
+    from flagfall.timing.rates import Rate
 
 MAX_TEXT_CHARS: Final = 2_000
 """Longer texts are refused unread."""
@@ -58,6 +60,7 @@ class SeatLatency:
     | `cpu=1.5` | a factor of all think times |
     | `stall=0.001/500ms` | the probability that the host stalls in a turn, and for how long |
     | `lognormal(20ms, 0.8)`, `20ms` | a bare distribution: `act` |
+    | `fuel(1G/s)`, `tokens(30/s)` | the rate of its work, which takes the time of that in every phase |
 
     The text of a model that delays nothing is `none`.
     """
@@ -70,6 +73,7 @@ class SeatLatency:
     loss: Chance | None = None
     cpu: float = 1.0
     stall: Chance | None = None
+    rate: Rate | None = None
 
     def __str__(self) -> str:
         fields = [
@@ -78,8 +82,10 @@ class SeatLatency:
         words = [
             f"{name}={number_text(value) if isinstance(value, float) else value}"
             for name, value, default in fields
-            if value != default
+            if value != default and name != "rate"
         ]
+        if self.rate is not None:
+            words.append(str(self.rate))
         return " ".join(words) or NONE
 
     @classmethod
@@ -96,9 +102,16 @@ class SeatLatency:
     @property
     def delays_turns(self) -> bool:
         """Return whether a turn may take time."""
-        return any(one.takes_time for one in (self.act, self.network) if one is not None) or any(
-            chance.time_ns for chance in (self.loss, self.stall) if chance is not None
+        return (
+            self.rate is not None
+            or any(one.takes_time for one in (self.act, self.network) if one is not None)
+            or any(chance.time_ns for chance in (self.loss, self.stall) if chance is not None)
         )
+
+    @property
+    def draws(self) -> bool:
+        """Return whether times are drawn, which pass before the agent sees a turn."""
+        return any(getattr(self, name) is not None for name in (*_DISTRIBUTIONS, *_CHANCES))
 
     def loaded(self, read: Reader) -> SeatLatency:
         """Return the model with all recorded times that it names.
@@ -159,14 +172,15 @@ class _Parser(Parser):
         columns: dict[str, int] = {}
         while self.skip(_BETWEEN) < len(self._text):
             began = self.at
-            key = self.match(KEY)
-            name = "act" if key is None else key[1]
-            if name not in _WORDS:
+            rate = parse_rate(self)
+            key = None if rate else self.match(KEY)
+            name = "rate" if rate else "act" if key is None else key[1]
+            if name not in _WORDS and not rate:
                 self.refuse(began, f"unknown key {name!r}{suggest(name, _WORDS)}")
             if name in fields:
                 self.refuse(began, f"{name} is set a second time (first at column {columns[name]})")
             columns[name] = began + 1
-            fields[name] = self._value(name)
+            fields[name] = rate or self._value(name)
             if (ended := self.at) == self.skip(_BETWEEN) < len(self._text):
                 self.refuse(ended, "expected a space and the next word")
         if not fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from math import exp
 from typing import Any
@@ -16,8 +17,9 @@ import trio
 from flagfall.errors import UsageError
 from flagfall.events import MatchStarted, StallSeen, TurnPlayed
 from flagfall.kernel.outcomes import derive_seed
-from flagfall.timing import MS, S, TimeControl, VirtualClock
+from flagfall.timing import MS, NEVER_NS, S, TimeControl, VirtualClock
 from flagfall.timing.latency import SeatLatency
+from flagfall.timing.rates import Fuel
 from tests.fakes import (
     CountTask,
     ListScheduler,
@@ -382,3 +384,68 @@ def test_other_matches_of_the_loop_go_on_meanwhile():
         facts(play(CountTask(60), Sleeper(0.013), seed=4)),
     ]
     assert together == alone
+
+
+# Think times that are measured.
+
+
+class Working:
+    """A host whose agent does so many units of work in each turn, by the rate of its seat or by sleeping."""
+
+    name = "working"
+
+    def __init__(self, kind: str, seed: int, rate: Fuel | None) -> None:
+        self.kind = kind
+        self.dice, self.rate = random.Random(seed), rate
+        self.most: list[tuple[int, int]] = []
+
+    async def run(self, seat: Any, _briefing: Any) -> None:
+        seat.has_own_scopes = False
+        with suppress(trio.EndOfChannel):
+            while True:
+                envelope = await seat.agent.turn()
+                units = self.dice.choice([0, 1, 10, 40, 41, 500, 1000])
+                self.most.append((seat.most_ns, seat.now()))
+                if self.rate is None:
+                    assert seat.rate is not None
+                    await seat.spend(seat.rate.time_ns(units))
+                else:
+                    sleep = trio.sleep_until(trio.current_time() + self.rate.time_ns(units) / S)
+                    await (sleep if seat.hold is None else seat.hold.release(sleep))
+                seat.agent.reply(self.dice.randrange(3), envelope.number)
+
+
+@pytest.mark.parametrize("kind", ["task", "process"])
+def test_measured_work_takes_the_time_of_its_rate_and_is_judged_as_sleep(kind: str):
+    seen = set()
+    for seed in range(100):
+        dice = random.Random(seed)
+        control, players = dice.choice(CONTROLS), dice.choice([1, 2])
+        pace = {"tick_ns": 20 * MS} if dice.random() < 0.3 else {}
+        tasks = [some_task(dice, players) for _ in range(2)]
+        rate = Fuel(1000)
+        found = []
+        for spends in (True, False):
+            hosts = [Working(kind, seed + seat, None if spends else rate) for seat in range(players)]
+            think = models(*["fuel(1k/s)"] * players) if spends else []
+            played = play(
+                ListScheduler(tasks), *hosts, control=control, seed=seed, think=think, steps=40, **pace
+            )
+            found.append((facts(played), [host.most for host in hosts]))
+            seen |= {turn.verdict for turn in played.turns}
+        assert found[0] == found[1], seed
+    assert seen >= {"on time", "late", "absent"}
+
+
+def test_the_most_that_an_agent_may_use_ends_at_its_hard_limit():
+    most: list[int] = []
+    for seed in range(20):
+        host = Working("task", seed, None)
+        played = play(CountTask(30), host, control="act=40ms/1s", think=models("fuel(1k/s) cpu=2"))
+        (start, *act) = [most for most, _ in host.most]
+        assert start >= NEVER_NS
+        most += act
+        in_time = {turn.spent_ns for turn in played.turns if turn.verdict == "on time"}
+        assert all(0 <= spent < 40 * MS for spent in in_time)
+    assert max(most) == S
+    assert any(960 * MS < one < S for one in most), "the turn was posted while an older one was late"

@@ -14,6 +14,7 @@ from flagfall.errors import UsageError
 from flagfall.timing import MS, S
 from flagfall.timing.distributions import FORMS, MAX_DEPTH, MAX_LATENCY_NS, Distribution, Mixture, Recorded
 from flagfall.timing.latency import BLOCK, MAX_TEXT_CHARS, Chance, SeatLatency
+from flagfall.timing.rates import Fuel, Tokens
 
 DRAWS = 100_000
 
@@ -52,12 +53,26 @@ RECORDED = st.builds(
 )
 SIMPLE = st.one_of(*map(simple, FORMS), RECORDED)
 DISTRIBUTIONS = SIMPLE | mixtures(SIMPLE) | mixtures(mixtures(SIMPLE))
+
+
+def rounded(rate: float) -> float:
+    return float(f"{rate:.9f}")
+
+
 MODELS = st.builds(
     SeatLatency,
     **{name: st.none() | DISTRIBUTIONS for name in ("act", "start", "init", "result", "network")},
     loss=st.none() | st.builds(Chance, st.floats(1e-9, 0.9), TIMES),
     cpu=st.floats(1e-3, 1e3),
     stall=st.none() | st.builds(Chance, st.floats(1e-9, 1.0), TIMES),
+    rate=st.none()
+    | st.builds(Fuel, st.integers(1_000, 10**12))
+    | st.builds(
+        Tokens,
+        st.floats(1e-3, 1e6).map(rounded),
+        st.none() | st.floats(1e-3, 1e6).map(rounded),
+        TIMES,
+    ),
 )
 
 
@@ -79,6 +94,8 @@ def test_a_model_reads_back_from_its_text_as_an_equal_value(model: SeatLatency):
         ("loss=0.01/200ms cpu=1.50 stall=1e-3/500ms", "loss=0.01/0.2s cpu=1.5 stall=0.001/0.5s"),
         ('recorded("my match.jsonl" , agent=a)', 'act=recorded("my match.jsonl", agent=a)'),
         ("cpu=1", "none"),
+        ("fuel( 1000M/s ) network=1ms", "network=1ms fuel(1G/s)"),
+        ("cpu=2 tokens(30/s,first=0.3s , prompt=2k/s)", "cpu=2 tokens(30/s, prompt=2000/s, first=0.3s)"),
         (" none ", "none"),
     ],
 )
@@ -118,6 +135,13 @@ DEEP = "mixture(1 " * (MAX_DEPTH + 1)
         ("loss=1/20ms", 6, "above 0 to 0.9"),
         ("loss=0.1", 9, "expected '/'"),
         ("stall=0.1/", 11, "not a duration"),
+        ("fuel(1M)", 8, "expected '/s': fuel(1G/s)"),
+        ("fuel(1/s)", 6, "a rate of fuel is from 1000/s to 1000G/s"),
+        ("fuel(1G/s) tokens(30/s)", 12, "rate is set a second time (first at column 1)"),
+        ("tokens(30/s, prompt=1/s, prompt=1/s)", 26, "each once"),
+        ("tokens(30/s, last=1s)", 14, "expected prompt=2000/s or first=300ms"),
+        ("tokens(0/s)", 8, "from 0.001/s to 1M/s"),
+        ("act=fuel(1G/s)", 5, "unknown distribution 'fuel'"),
         ("cpu=0", 5, "cpu is a number above 0"),
         ("network=mixture(1 1ms) \x1b[2J", 24, "unknown distribution '\\x1b[2J'"),
     ],
@@ -234,3 +258,16 @@ def test_recorded_times_are_drawn_from_what_the_reader_returns():
     assert SeatLatency.parse(str(found)).loaded(read) == found
     with pytest.raises(UsageError, match="the file has changed"):
         SeatLatency.parse(str(found)).loaded(lambda *_: ("f" * 64, [1]))
+
+
+@given(st.integers(1_000, 10**12), st.integers(0, 10**15))
+def test_fuel_and_time_belong_together(rate: int, time_ns: int):
+    fuel = Fuel(rate)
+    units = fuel.units_in(time_ns)
+    assert fuel.time_ns(units) >= time_ns
+    assert units == 0 or (units - 1) * S < time_ns * rate
+
+
+def test_a_request_takes_the_time_of_its_tokens():
+    assert Tokens(30, 2_000, 300 * MS).time_ns(prompt=1_000, answer=60) == 300 * MS + 500 * MS + 2 * S
+    assert Tokens(7.5).time_ns(prompt=10**9, answer=15) == 2 * S

@@ -1,0 +1,143 @@
+"""Rates that turn an agent's work into think time: instructions of a virtual machine, tokens of a model.
+
+A time by a rate depends on the work alone: no load of the machine, of the network or of a server is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import attrs
+
+from flagfall.timing.distributions import KEY, Parser, number_text
+from flagfall.timing.durations import S, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PREFIXES: Final = MappingProxyType({"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
+_COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([kMG]?)")
+
+_FUEL_RATES: Final = (1e3, 1e12)
+_TOKEN_RATES: Final = (1e-3, 1e6)
+
+
+@attrs.frozen
+class Fuel:
+    """A rate of fuel, of which WebAssembly uses about one unit an instruction.
+
+    Attributes:
+        per_second: units of fuel.
+    """
+
+    per_second: int
+
+    def __str__(self) -> str:
+        return f"fuel({_count_text(self.per_second)}/s)"
+
+    def time_ns(self, units: int) -> int:
+        """Return the think time of a number of units in nanoseconds, rounded up."""
+        return -(-units * S // self.per_second)
+
+    def units_in(self, time_ns: int) -> int:
+        """Return the least number of units whose think time is at least this."""
+        return -(-time_ns * self.per_second // S)
+
+
+@attrs.frozen
+class Tokens:
+    """Rates of a language model.
+
+    Attributes:
+        per_second: tokens of the answer.
+        prompt: tokens of the prompt a second; `None` if they take no time.
+        first_ns: time of each request until its first token, in nanoseconds.
+    """
+
+    per_second: float
+    prompt: float | None = None
+    first_ns: int = 0
+
+    def __str__(self) -> str:
+        words = [f"{number_text(self.per_second)}/s"]
+        if self.prompt is not None:
+            words.append(f"prompt={number_text(self.prompt)}/s")
+        if self.first_ns:
+            words.append(f"first={format_duration(self.first_ns)}")
+        return f"tokens({', '.join(words)})"
+
+    def time_ns(self, prompt: int, answer: int) -> int:
+        """Return the think time of a request in nanoseconds.
+
+        Args:
+            prompt: tokens of the prompt.
+            answer: tokens of the answer.
+        """
+        seconds = answer / self.per_second + (0.0 if self.prompt is None else prompt / self.prompt)
+        return self.first_ns + round(seconds * S)
+
+
+Rate: TypeAlias = Fuel | Tokens
+
+
+def parse_rate(parser: Parser) -> Rate | None:
+    """Read a rate, if one stands at the parser's place; raises `UsageError` for an invalid one."""
+    word = parser.match(_NAME)
+    if word is None:
+        return None
+    parser.expect("(", _USAGE[word[1]])
+    rate = _READERS[word[1]](parser)
+    parser.expect(")", _USAGE[word[1]])
+    return rate
+
+
+def _read_fuel(parser: Parser) -> Fuel:
+    return Fuel(round(_read_count(parser, "a rate of fuel", _FUEL_RATES, _USAGE["fuel"])))
+
+
+def _read_tokens(parser: Parser) -> Tokens:
+    usage = _USAGE["tokens"]
+    answer = _read_count(parser, "a rate of tokens", _TOKEN_RATES, usage)
+    options: dict[str, Any] = {}
+    while parser.comes(","):
+        began = parser.skip()
+        key = parser.match(KEY)
+        name = "" if key is None else key[1]
+        if name not in {"prompt", "first"} or name in options:
+            parser.refuse(began, "expected prompt=2000/s or first=300ms, each once")
+        options[name] = (
+            parser.duration() if name == "first" else _read_count(parser, "prompt", _TOKEN_RATES, usage)
+        )
+    return Tokens(answer, options.get("prompt"), options.get("first", 0))
+
+
+def _read_count(parser: Parser, what: str, bounds: tuple[float, float], usage: str) -> float:
+    began = parser.skip()
+    found = parser.match(_COUNT)
+    value = 0.0 if found is None else float(found[1]) * _PREFIXES[found[2]]
+    least, most = bounds
+    if not least <= value <= most:
+        parser.refuse(began, f"{what} is from {least:g}/s to {_count_text(int(most))}/s: {usage}")
+    parser.expect("/s", usage)
+    return value
+
+
+def _count_text(count: int) -> str:
+    prefix, size = max(
+        ((one, size) for one, size in _PREFIXES.items() if count % size == 0), key=lambda of: of[1]
+    )
+    return f"{count // size}{prefix}"
+
+
+_READERS: Final[Mapping[str, Callable[[Parser], Rate]]] = MappingProxyType(
+    {"fuel": _read_fuel, "tokens": _read_tokens}
+)
+_USAGE: Final = MappingProxyType(
+    {
+        "fuel": "fuel(1G/s)",
+        "tokens": "tokens(30/s, prompt=2000/s, first=300ms), where both options may be left out",
+    }
+)
+_NAME = re.compile(rf"({'|'.join(_READERS)})\b")
