@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _PREFIXES: Final = MappingProxyType({"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
-_COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([kMG]?)")
+_COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,30})?(?:e-?[0-9]{1,2})?)([kMG]?)")
 
 _FUEL_RATES: Final = (1e3, 1e12)
 _TOKEN_RATES: Final = (1e-3, 1e6)

@@ -55,10 +55,6 @@ SIMPLE = st.one_of(*map(simple, FORMS), RECORDED)
 DISTRIBUTIONS = SIMPLE | mixtures(SIMPLE) | mixtures(mixtures(SIMPLE))
 
 
-def rounded(rate: float) -> float:
-    return float(f"{rate:.9f}")
-
-
 MODELS = st.builds(
     SeatLatency,
     **{name: st.none() | DISTRIBUTIONS for name in ("act", "start", "init", "result", "network")},
@@ -69,8 +65,8 @@ MODELS = st.builds(
     | st.builds(Fuel, st.integers(1_000, 10**12))
     | st.builds(
         Tokens,
-        st.floats(1e-3, 1e6).map(rounded),
-        st.none() | st.floats(1e-3, 1e6).map(rounded),
+        st.floats(1e-3, 1e6),
+        st.none() | st.floats(1e-3, 1e6),
         TIMES,
     ),
 )
