@@ -304,7 +304,7 @@ def test_arrays_are_lists():
             super().reset(seed)
             return np.arange(6, dtype=np.float32).reshape(2, 3)
 
-    found = played(bot("Arrays"), task=Pictures(4))
+    found = played(bot("Arrays"), task=Pictures(4), steps=4)
     assert not found.disqualified
 
 
