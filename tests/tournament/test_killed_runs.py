@@ -39,7 +39,7 @@ from tests.tournament.runs import (
 KILLS = int(os.environ.get("FLAGFALL_KILLS", "20"))
 """Each costs half a second of the processor; `FLAGFALL_KILLS=50` for a longer run by hand."""
 
-GROWN = int(os.environ.get("FLAGFALL_GROWN", "3"))
+GROWN = int(os.environ.get("FLAGFALL_GROWN", "2"))
 """Tournaments of each format; each costs four seconds of the processor."""
 
 MATCHES = 48 * KILLS
