@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from flagfall.agents.process.isolation import code_of_command
-from flagfall.agents.spec import TEMPLATE, AgentSpec, split_command
+from flagfall.agents.spec import ANSWERS, TEMPLATE, AgentSpec, split_command
 from flagfall.errors import HostFault, UsageError
 from flagfall.tasks.catalog import portable_id, task_files
 from flagfall.tasks.code_files import (
@@ -81,7 +81,7 @@ class CarriedAgents:
 
     Args:
         folder: it may come from others.
-        trust: run agents that are not samples of flagfall.
+        trust: run agents that are not samples of flagfall, or that read a file.
 
     Raises:
         UntrustedAgentError: there are such agents, and `trust` is not given.
@@ -96,10 +96,11 @@ class CarriedAgents:
         self._folder = folder
         self._rows = _read_rows(folder / CODE)
         self._unpacked: dict[str, Unpacked] = {}
-        own = next((spec for spec in self._specs.values() if spec.scheme != "sample"), None)
+        specs = self._specs.values()
+        own = next((one for one in specs if one.scheme != "sample" or one.files.keys() - {ANSWERS}), None)
         if own is not None and not trust:
             raise UntrustedAgentError(
-                f"{folder}: its agent {own.text!r:.80} is a program: if you trust this folder, add --trust"
+                f"{folder}: its agent {own.text!r:.80} is code, or names a file: if you trust it, add --trust"
             )
 
     def spec(self, name: str) -> AgentSpec:

@@ -123,6 +123,16 @@ def test_code_that_a_journal_names_is_not_run(call: Call) -> None:
     assert not Path("imported").exists()
 
 
+def test_a_file_that_a_journal_names_is_not_read(call: Call) -> None:
+    over = {"event": "over", "at_ns": 0, "reason": "stopped", "turns": 0}
+    sealed(
+        Path("match.jsonl"), {**HEADER, "rules": {"round1": 3}, "agents": ["llm?template=/dev/zero"]}, over
+    )
+    done = call("verify match.jsonl --agents")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "only samples of flagfall that read no file" in done.err
+
+
 @pytest.mark.parametrize("name", ["human", "tcp://127.0.0.1:7777", "zmq:5556"])
 def test_people_and_agents_that_connect_are_not_run_again(call: Call, name: str) -> None:
     over = {"event": "over", "at_ns": 0, "reason": "stopped", "turns": 0}

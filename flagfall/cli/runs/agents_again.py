@@ -117,11 +117,12 @@ def _recorded(journal: Path, seat: int, name: str) -> AgentSpec:
     """Return the agent that has the name of a seat: a sample, or one that cannot be run again."""
     with suppress(UsageError):
         spec = AgentSpec.parse(name)
-        if spec.target in SAMPLES or not spec.form.is_startable:
+        is_plain = spec.target in SAMPLES and not spec.files.keys() - {ANSWERS}  # files are the user's
+        if is_plain or not spec.form.is_startable:
             return spec
     raise UsageError(
-        f"{journal}: seat {seat} was played by {name!r:.80}, and only samples of flagfall are run by their"
-        " names: add --agent for it"
+        f"{journal}: seat {seat} was played by {name!r:.80}, and only samples of flagfall that read no file"
+        " are run by their names: add --agent for it"
     )
 
 
