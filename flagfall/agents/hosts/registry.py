@@ -24,6 +24,7 @@ from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
+from flagfall.timing.rates import Fuel
 
 if TYPE_CHECKING:
     from flagfall.timing.latency import SeatLatency
@@ -94,6 +95,12 @@ class Player:
                 f" {named('clock')} out"
             )
         found = self._entry(virtual=virtual, field=named("host"))
+        rate = None if self.think is None else self.think.rate
+        if isinstance(rate, Fuel) and not found.counts_fuel:
+            raise UsageError(
+                f"{named('think')}: {rate} counts the instructions of WebAssembly, and {self.label} is not in"
+                f" it: write {named('host')} wasm, or a time that is drawn, such as 20ms"
+            )
         kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
             entry.isolates for entry in HOSTS if kind in {None, entry.kind}
@@ -158,6 +165,7 @@ class HostEntry:
         make: makes the host of an agent, which is given as an `AgentSpec` or as an object, with its `Player`.
         default_for: the forms of agents that it runs unless another host is asked for.
         isolates: it applies an `Isolation`.
+        counts_fuel: it counts the instructions of its agents, which `fuel(...)` turns into think time.
     """
 
     kind: HostKind
@@ -165,6 +173,7 @@ class HostEntry:
     default_for: frozenset[str] = attrs.field(default=(), converter=_frozen)
     on_request: frozenset[str] = attrs.field(default=(), converter=_frozen)
     isolates: bool = False
+    counts_fuel: bool = False
 
     def can_run(self, form: str) -> bool:
         """Return whether the host can run agents of a form, by default or on request."""

@@ -146,7 +146,7 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
 
     import trio
 
-    from flagfall.cli.gvgai.execution import run_until_interrupted, say
+    from flagfall.cli.console.interrupts import run_until_interrupted, say
     from flagfall.viewer.play.routes import play_routes
     from flagfall.viewer.replay.routes import Replays
     from flagfall.viewer.server.access import Access
