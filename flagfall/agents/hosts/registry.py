@@ -221,6 +221,7 @@ HOSTS: Final[list[HostEntry]] = [
         default_for={"wasm"},
         on_request={"python"},
         isolates=True,
+        counts_fuel=True,
     ),
     HostEntry(
         "remote",
