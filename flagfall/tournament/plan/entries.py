@@ -179,12 +179,12 @@ def read_agents(
             numbers.append(number)
         except UsageError as error:
             problems.add(("agents", number), str(error))
-    if (found := incomparable([*made.values()])) is not None:
+    if (found := _incomparable([*made.values()])) is not None:
         problems.add(("agents", numbers[found[0]]), found[1])
     return tuple(made.values())
 
 
-def incomparable(agents: Sequence[PlannedAgent]) -> tuple[int, str] | None:
+def _incomparable(agents: Sequence[PlannedAgent]) -> tuple[int, str] | None:
     """Return the first agent whose think time cannot be compared with that of the others, and why.
 
     Measured think times (`flagfall.timing.rates`) are compared with times of the same measure, and with drawn
