@@ -68,15 +68,16 @@ class Tokens:
             words.append(f"first={format_duration(self.first_ns)}")
         return f"tokens({', '.join(words)})"
 
-    def time_ns(self, prompt: int, answer: int) -> int:
-        """Return the think time of a request in nanoseconds.
+    def time_ns(self, prompt: int, answer: int, requests: int = 1) -> int:
+        """Return the think time of one or more requests in nanoseconds.
 
         Args:
-            prompt: tokens of the prompt.
-            answer: tokens of the answer.
+            prompt: tokens of all prompts.
+            answer: tokens of all answers.
+            requests: number of requests.
         """
         seconds = answer / self.per_second + (0.0 if self.prompt is None else prompt / self.prompt)
-        return self.first_ns + round(seconds * S)
+        return requests * self.first_ns + round(seconds * S)
 
 
 Rate: TypeAlias = Fuel | Tokens
