@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
-from flagfall.kernel.usage import Usage
-from flagfall.timing.clocks import real_limit
-
 if TYPE_CHECKING:
     import trio
 
     from flagfall.kernel.channels.turn_channel import PlayedTurn
     from flagfall.kernel.seat import HostSeat
     from flagfall.kernel.spaces import Spaces, TaskDescription
+    from flagfall.kernel.usage import Usage
     from flagfall.timing.rates import Rate
 
 
@@ -65,8 +63,8 @@ class Briefing:
         default=lambda _usage: None, repr=False, eq=False
     )
 
-    _real_time: Callable[[float], AbstractContextManager[trio.CancelScope, bool]] = attrs.field(
-        default=real_limit, repr=False, eq=False
+    _real_time: Callable[[float], AbstractContextManager[trio.CancelScope, bool]] | None = attrs.field(
+        default=None, repr=False, eq=False
     )
 
     rate: Rate | None = attrs.field(default=None, kw_only=True)
@@ -106,6 +104,8 @@ class Briefing:
         Raises:
             ValueError: a number that cannot be.
         """
+        from flagfall.kernel.usage import Usage  # noqa: PLC0415 - few agents need it
+
         waits = self._think(Usage(prompt_tokens, answer_tokens, cost, requests))
         if waits is not None:
             await waits
@@ -119,7 +119,11 @@ class Briefing:
         Args:
             seconds: real time, at most.
         """
-        return self._real_time(seconds)
+        if self._real_time is not None:
+            return self._real_time(seconds)
+        from flagfall.timing.clocks import real_limit  # noqa: PLC0415 - few agents need it
+
+        return real_limit(seconds)
 
     @property
     def spaces(self) -> Spaces | None:

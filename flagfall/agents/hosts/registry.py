@@ -23,6 +23,7 @@ from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
+from flagfall.timing.rates import Tokens
 
 if TYPE_CHECKING:
     from flagfall.timing.latency import SeatLatency
@@ -93,6 +94,7 @@ class Player:
                 f" {named('clock')} out"
             )
         found = self._entry(virtual=virtual, field=named("host"))
+        self._check_tokens(self._known_agent(found), named)
         kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
             entry.isolates for entry in HOSTS if kind in {None, entry.kind}
@@ -108,13 +110,41 @@ class Player:
             UsageError: there is no such agent, or it cannot run there.
         """
         if _is_host(self.agent):
+            self._check_tokens(self.agent)
             return self.agent  # type: ignore[no-any-return]
         spec, isolation = self.spec, self.isolation
         if spec is not None and spec.scheme == "sample":
             isolation = _prepared(load_agent(spec), isolation)  # mistakes are reported before any start
         entry = self._entry(virtual=virtual)
         player = attrs.evolve(self, name=self.label, isolation=isolation)
-        return entry.make(self.agent if spec is None else spec, player)
+        host = entry.make(self.agent if spec is None else spec, player)
+        self._check_tokens(host)
+        return host
+
+    def _known_agent(self, entry: HostEntry) -> Any:
+        """Return the agent or its class, if nothing has to be imported for it; `None` if it is not known yet.
+
+        Where its host takes no report of tokens, the row of the host.
+        """
+        if entry.kind != "task":
+            return entry
+        spec = self.spec
+        if spec is not None and spec.scheme == "sample":
+            return load_agent(spec)
+        return self.agent if spec is None else None
+
+    def _check_tokens(self, agent: Any, named: Named = str) -> None:
+        """Refuse a rate of tokens for an agent that reports none.
+
+        Args:
+            agent: the agent, or its host; `None` if it is not known yet.
+        """
+        rate = None if self.think is None else self.think.rate
+        if isinstance(rate, Tokens) and agent is not None and getattr(agent, "measures", "") != "tokens":
+            raise UsageError(
+                f"{named('think')}: {rate} counts the tokens of a language model, and {self.label} reports"
+                ' none: it is for llm, and agents with measures = "tokens", in the event loop (host task)'
+            )
 
     def isolates(self, *, virtual: bool) -> bool:
         """Return whether the agent, which has been checked, runs where an `Isolation` is applied."""
