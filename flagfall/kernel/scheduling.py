@@ -8,7 +8,8 @@ channels from then on, and it may wait for anything while the environment waits 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import Any, Final, Protocol
 
@@ -23,7 +24,9 @@ from flagfall.kernel.roles import AskTurns, RequiredTask, SchedulerRole, TaskRol
 from flagfall.kernel.script import Actions, ActorResult, EndOfMatch, add_rewards
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.kernel.usage import think
 from flagfall.timing import TimeControl, Timekeeper
+from flagfall.timing.clocks import real_limit
 from flagfall.timing.deadlines import ignore
 
 
@@ -374,7 +377,16 @@ class Seating:
             seat.look_up_text,
             self._states[seat.number].transcript if self._states else (),
             seat.look_up_noted,
+            lambda usage: think(seat, usage, self._failed),
+            self._real_time,  # type: ignore[arg-type]  # it swallows its own cancellation
+            rate=seat.rate,
         )
+
+    @contextmanager
+    def _real_time(self, seconds: float) -> Iterator[trio.CancelScope]:
+        """Let the virtual clock stand still; see `flagfall.kernel.hosting.Briefing.real_time`."""
+        with self._keeper.real_work(), real_limit(seconds) as limit:
+            yield limit
 
 
 def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

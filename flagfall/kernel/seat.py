@@ -140,7 +140,7 @@ class HostSeat:
         self.budget: Budget = self.clock.budget
         self.agent: Seat = Seat._create(  # noqa: SLF001 - the two ends belong together
             number,
-            ElapsedTimer(self.now, self.time_of_turn),
+            ElapsedTimer(self.now, self.time_of_turn, lambda: self.budget.left),
             self.take_turn,
             self._channel.reply,
             self.take_note,
@@ -261,7 +261,7 @@ class HostSeat:
     def take_note(self, value: Any) -> None:
         """Take a note of the agent; see `Seat.note`."""
         if self.notes is not None and not self._channel.closed:
-            self.notes.take(self.number, self.stats, value)
+            self.notes.take(self.number, self.stats, self.budget, value)
 
     def leave(self) -> None:
         """Disqualify the seat as `gone`; see `Seat.close`."""

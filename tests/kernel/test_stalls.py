@@ -69,12 +69,16 @@ def agent_file(tmp_path: Any) -> Any:
 
 @pytest.mark.parametrize("kind", ["task", "thread", "process"])
 async def test_what_the_host_loses_is_not_charged(kind: str, agent_file: Any):
-    agent: Any = Sleeper(0.01)
-    if kind == "thread":
-        agent = ThreadHost(nap, "napping")
-    elif kind == "process":
-        agent = ProcessHost(f"{agent_file}:nap", "napping")
-    played = await stall_while(lambda: play_here(CountTask(6), agent, control=ROOMY), 0.025, 0.6)
+    made = {
+        "task": lambda: Sleeper(0.01),
+        "thread": lambda: ThreadHost(nap, "napping"),
+        "process": lambda: ProcessHost(f"{agent_file}:nap", "napping"),
+    }
+    # Were stalls charged, turns would be late in every match; those that a busy machine makes late, in some.
+    for _ in range(5):
+        played = await stall_while(lambda: play_here(CountTask(6), made[kind](), control=ROOMY), 0.025, 0.6)
+        if "late" not in played.verdicts():
+            break
     assert played.verdicts() == ["on time"] * 6
     stalls = [e for e in played.events if isinstance(e, StallSeen)]
     if kind == "task":  # the others go on meanwhile, and when they answered is known

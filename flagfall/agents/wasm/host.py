@@ -68,6 +68,7 @@ class WasmHost:
     """
 
     kind: HostKind = "wasm"
+    measures: Final = "fuel"
 
     def __init__(self, spec: AgentSpec, name: str, memory: int | None = None) -> None:
         self.name = name

@@ -39,6 +39,7 @@ def run(
     tick: str | None = None,
     fault: Texts = None,
     think: Texts = None,
+    answers: Path | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Flag = False,
     results: Path | None = None,
@@ -106,6 +107,8 @@ def run(
         think: Time that turns take on the virtual clock, such as `20ms`, `"lognormal(20ms, 0.8)"` or
             `"act=20ms start=1s network=2ms"` (docs/time.md): one model for all agents, or one for each
             `--agent` in their order, `none` for one that takes no time.
+        answers: A journal whose recorded answers `llm` gives again, without a model; as the option `answers`
+            of all agents `llm`, which keep their names.
         journal: Record the match in this file; a name that ends in `.zst` compresses it. In a series each
             match has a numbered file: `run-0.jsonl`, `run-1.jsonl`, ...
         whole_observations: Keep observations of any length in journals; by default long ones, such as
@@ -135,6 +138,7 @@ def run(
     """
     from flagfall.agents.hosts.registry import Player
     from flagfall.agents.process.isolation import Isolation
+    from flagfall.agents.registry import with_answers
     from flagfall.cli.runs.plan import check_tick, make_plan
     from flagfall.cli.runs.session import RunSession
     from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
@@ -153,12 +157,13 @@ def run(
     faults = _schedule(fault)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
     names = _agents(agent or [], learner_port, learner_address, learner_cmd)
+    texts = with_answers(names, answers)
     models = models_of(think or [], len(names), "--think")
     request = MatchRequest(
         tasks=tasks,
         agents=tuple(
-            Player(text, host, None, kept, join_policy, learner_cmd, think=model)
-            for text, model in zip(names, models, strict=True)
+            Player(text, host, None if text == name else name, kept, join_policy, learner_cmd, think=model)
+            for text, name, model in zip(texts, names, models, strict=True)
         ),
         scheduler=order,
         time_control=UNTIMED if no_timeout else time_control,
