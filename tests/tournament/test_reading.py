@@ -200,7 +200,7 @@ def test_rates_of_one_kind_are_a_handicap_that_plan_and_standings_state():
         ('think = "20ms"', "", "agents[2]: 'other' would take no time and never be late, beside 'fast'"),
         ('"20ms"', '"none"', "agents[2]: 'other' would take no time"),
         ('clock = "virtual"', "", "agents[0]: think: a model of latency needs the virtual clock"),
-        ('"20ms"', '"fuel(1G/s)"', "agents[2]: think: fuel(1G/s) counts the instructions of WebAssembly"),
+        ('"20ms"', '"fuel(1G/s)"', "agents[2]: think: fuel(1G/s) is not for other: it counts"),
     ],
 )
 def test_think_times_that_cannot_be_compared_are_refused(old, new, mistake):

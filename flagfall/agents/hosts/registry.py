@@ -240,7 +240,7 @@ HOSTS: Final[list[HostEntry]] = [
         default_for={"wasm"},
         on_request={"python"},
         isolates=True,
-        counts_fuel=True,
+        measures="fuel",
     ),
     HostEntry(
         "remote",
