@@ -214,12 +214,13 @@ def test_instructions_and_tokens_have_no_common_measure(tmp_path):
     plan = parse_plan(fuel.replace("tokens(10/s)", "fuel(1G/s)"), folder=tmp_path)
     assert [str(agent.think) for agent in plan.agents] == ["fuel(2G/s)", "fuel(1G/s)", "act=20ms"]
     mixed = MEASURED.replace(MODEL, "bot.wasm", 1).replace("tokens(100/s)", "fuel(2G/s)")
-    (found,) = mistakes_of(mixed, folder=tmp_path)
+    tokens, free = mistakes_of(mixed.replace('"20ms"', '"none"'), folder=tmp_path)
     assert (
         "agents[1]: 'slow' has tokens(10/s) beside 'fast', whose think time is measured by fuel(2G/s)"
-        in found
+        in tokens
     )
-    assert "two tournaments" in found
+    assert "play them in two tournaments" in tokens
+    assert "agents[2]: 'other' would take no time and never be late, beside 'fast'" in free
 
 
 @pytest.mark.parametrize(
