@@ -219,11 +219,15 @@ def test_matches_that_go_on_from_others_are_played_from_there(call: Call, record
     assert call("verify new.jsonl --agents").code == 0
     assert call(f"{branch} same.jsonl").code == 0
     assert call("verify same.jsonl --agents").code == 0
-    Path("cut.jsonl").write_bytes(b"".join(Path("match.jsonl").read_bytes().splitlines(keepends=True)[:2]))
+    Path("cut.jsonl").write_bytes(b"".join(Path("match.jsonl").read_bytes().splitlines(keepends=True)[:20]))
     resumed = LAMPS.replace("match.jsonl", "cut.jsonl").replace("--overwrite", "--resume")
     assert call(resumed, "uniform(1ms, 25ms)", "2ms").code == 0
     assert [type(event) for event in read_journal("cut.jsonl")] == [type(event) for event in recorded]
     assert call("verify cut.jsonl --agent bot.py:Bot").code == 0
+    Path("plan.txt").write_text("action 0")
+    done = call("verify cut.jsonl --agent bot.py:Bot")
+    assert (done.code, done.err) == (1, "")
+    assert "turn 0, seat 0: the agent answers" in done.out
 
 
 def test_a_disqualified_agent_is_disqualified_again_wherever_its_code_is(call: Call, home: Path) -> None:
