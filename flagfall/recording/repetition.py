@@ -70,7 +70,7 @@ class Repetition:
             return
         recorded = next(self._recorded, None)
         if recorded is not None:
-            self._turn = getattr(recorded, "turn", self._turn)
+            self._turn = recorded.turn if isinstance(recorded, TurnPlayed) else self._turn
             self.difference = self._compare(recorded, event)
         if recorded is None or self.difference is not None:
             self._is_over = True

@@ -111,6 +111,35 @@ def test_the_first_difference_is_named(call: Call, recorded: list[Any], what: st
     assert call("verify match.jsonl --agent bot.py:Bot -q").code == 0
 
 
+WORKER = """
+import random
+
+class Worker:
+    def start(self, briefing):
+        self.dice = random.Random(briefing.seed)
+    def act(self, observation):
+        for _ in range(1000):
+            pass
+        return self.dice.randrange(2)
+"""
+
+
+@pytest.mark.release
+def test_an_agent_in_webassembly_that_works_more_is_found_by_its_time(program: Call, home: Path) -> None:
+    pytest.importorskip("componentize_py")
+    (home / "worker.py").write_text(WORKER)
+    agents = "--agent worker.py:Worker worker.py:Worker"
+    done = program(f"run --task duel:lamps {agents} --host wasm {PLAY} --think fuel(1G/s)")
+    assert (done.code, done.err) == (0, "")
+    (home / "elsewhere").mkdir()
+    (home / "elsewhere" / "worker.py").write_text(WORKER)
+    assert program(f"verify match.jsonl {agents.replace('worker.py', 'elsewhere/worker.py')}").code == 0
+    (home / "worker.py").write_text(WORKER.replace("1000", "1001"))
+    done = program(f"verify match.jsonl {agents}")
+    assert (done.code, done.err) == (1, "")
+    assert done.out.startswith("DIFFERENT  match.jsonl: before turn 0, seat 0: spent_ns: ")
+
+
 @pytest.mark.usefixtures("recorded")
 def test_code_that_a_journal_names_is_not_run(call: Call) -> None:
     Path("bot.py").write_text("open('imported', 'w')")
@@ -190,11 +219,15 @@ def test_matches_that_go_on_from_others_are_played_from_there(call: Call, record
     assert call("verify new.jsonl --agents").code == 0
     assert call(f"{branch} same.jsonl").code == 0
     assert call("verify same.jsonl --agents").code == 0
-    Path("cut.jsonl").write_bytes(b"".join(Path("match.jsonl").read_bytes().splitlines(keepends=True)[:2]))
+    Path("cut.jsonl").write_bytes(b"".join(Path("match.jsonl").read_bytes().splitlines(keepends=True)[:20]))
     resumed = LAMPS.replace("match.jsonl", "cut.jsonl").replace("--overwrite", "--resume")
     assert call(resumed, "uniform(1ms, 25ms)", "2ms").code == 0
     assert [type(event) for event in read_journal("cut.jsonl")] == [type(event) for event in recorded]
     assert call("verify cut.jsonl --agent bot.py:Bot").code == 0
+    Path("plan.txt").write_text("action 0")
+    done = call("verify cut.jsonl --agent bot.py:Bot")
+    assert (done.code, done.err) == (1, "")
+    assert "turn 0, seat 0: the agent answers" in done.out
 
 
 def test_a_disqualified_agent_is_disqualified_again_wherever_its_code_is(call: Call, home: Path) -> None:

@@ -122,9 +122,10 @@ def test_a_match_that_is_played_again_asks_no_model(
     assert call(RUN, CONTROL, *again, "-o", "again.jsonl", "--clock", "virtual").code == 0
     (here / "run.jsonl").unlink()
     monkeypatch.setitem(sys.modules, "httpx", None)
-    done = call("verify --agents --trust again.jsonl")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.endswith("; 2 agents played the same match again\n")
+    for agent in ("", "-a llm -a llm?url=http://127.0.0.1:1/v1"):
+        done = call(f"verify --agents --trust again.jsonl {agent}")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.endswith("; 2 agents played the same match again\n")
 
 
 def test_a_note_has_what_the_answer_cost(record: Any) -> None:

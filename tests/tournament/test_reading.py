@@ -13,19 +13,17 @@ from flagfall.tasks.configs.config import Config
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS, S
-from flagfall.timing.latency import SeatLatency
 from flagfall.tournament.formats.adaptive import Adaptive
 from flagfall.tournament.formats.fixed_rounds import Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Knockout, Swiss
-from flagfall.tournament.model import PlannedAgent, SprtRule
+from flagfall.tournament.model import SprtRule
 from flagfall.tournament.plan.entries import (
     AgentTable,
     PlanTable,
     SprtTable,
     StopTable,
     TaskTable,
-    incomparable,
 )
 from flagfall.tournament.plan.fingerprint import changes, plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import PLANS, load_plan, parse_plan
@@ -202,7 +200,7 @@ def test_rates_of_one_kind_are_a_handicap_that_plan_and_standings_state():
         ('think = "20ms"', "", "agents[2]: 'other' would take no time and never be late, beside 'fast'"),
         ('"20ms"', '"none"', "agents[2]: 'other' would take no time"),
         ('clock = "virtual"', "", "agents[0]: think: a model of latency needs the virtual clock"),
-        ('"20ms"', '"fuel(1G/s)"', "agents[2]: think: fuel(1G/s) counts the instructions of WebAssembly"),
+        ('"20ms"', '"fuel(1G/s)"', "agents[2]: think: fuel(1G/s) is not for other: it counts"),
     ],
 )
 def test_think_times_that_cannot_be_compared_are_refused(old, new, mistake):
@@ -210,16 +208,19 @@ def test_think_times_that_cannot_be_compared_are_refused(old, new, mistake):
     assert any(mistake in line for line in found), found
 
 
-def test_instructions_and_tokens_have_no_common_measure():
-    agents = [
-        PlannedAgent(name=name, spec="random", think=None if not think else SeatLatency.parse(think))
-        for name, think in [("a", "20ms"), ("b", "fuel(1G/s)"), ("c", "fuel(2G/s)"), ("d", "tokens(30/s)")]
-    ]
-    assert incomparable(agents[:3]) is None
-    found = incomparable(agents)
-    assert found is not None
-    assert found[0] == 3
-    assert "'d' has tokens(30/s) beside 'b', whose think time is measured by fuel(1G/s)" in found[1]
+def test_instructions_and_tokens_have_no_common_measure(tmp_path):
+    (tmp_path / "bot.wasm").touch()
+    fuel = MEASURED.replace(MODEL, "bot.wasm").replace("tokens(100/s)", "fuel(2G/s)")
+    plan = parse_plan(fuel.replace("tokens(10/s)", "fuel(1G/s)"), folder=tmp_path)
+    assert [str(agent.think) for agent in plan.agents] == ["fuel(2G/s)", "fuel(1G/s)", "act=20ms"]
+    mixed = MEASURED.replace(MODEL, "bot.wasm", 1).replace("tokens(100/s)", "fuel(2G/s)")
+    tokens, free = mistakes_of(mixed.replace('"20ms"', '"none"'), folder=tmp_path)
+    assert (
+        "agents[1]: 'slow' has tokens(10/s) beside 'fast', whose think time is measured by fuel(2G/s)"
+        in tokens
+    )
+    assert "play them in two tournaments" in tokens
+    assert "agents[2]: 'other' would take no time and never be late, beside 'fast'" in free
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,7 @@ HOSTS: Final[list[HostEntry]] = [
         default_for={"wasm"},
         on_request={"python"},
         isolates=True,
+        measures="fuel",
     ),
     HostEntry(
         "remote",

@@ -30,7 +30,7 @@ def run(
     seed: Seed = 0,
     time_control: str | None = None,
     no_timeout: Flag = False,
-    clock: Literal["wall", "virtual"] = "wall",
+    clock: Literal["wall", "virtual"] | None = None,
     host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
@@ -89,7 +89,8 @@ def run(
         time_control: Such as `act=40ms/1s`, `blitz` or `"start=1s act=40ms total=10m"`; by default
             `start=10s init=5s act=1s/5s result=5s`.
         no_timeout: Disable all time limits, whatever `--time-control` says; for debuggers.
-        clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte.
+        clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte. By
+            default `wall`, and `virtual` with `--fault`.
         host: Where agents run. By default samples run in the event loop and your own agents in processes;
             under the virtual clock all that can run in the event loop.
         isolation: Isolation of agents in processes: `process` (limits, few environment variables, private
@@ -150,6 +151,8 @@ def run(
     options = TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes)
     if resume and journal is None:
         raise UsageError("--resume: name the --journal of the match to go on with")
+    if fault and clock == "wall":
+        raise UsageError("--fault: a simulated match is on the virtual clock: leave --clock wall out")
     if resume and fault:
         raise UsageError("--fault: a match that goes on from a recorded one cannot be simulated")
     tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
@@ -167,7 +170,7 @@ def run(
         ),
         scheduler=order,
         time_control=UNTIMED if no_timeout else time_control,
-        clock=clock if faults is None else "virtual",
+        clock=clock or ("wall" if faults is None else "virtual"),
         seed=seed,
         steps=steps,
         tick_ns=None if tick is None else check_tick(tick),

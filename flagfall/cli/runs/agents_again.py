@@ -22,6 +22,7 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.events import MatchStarted, SeatReady, TaskStarted
 from flagfall.kernel.hosting import LocalHostKind
 from flagfall.playing import play_request, repeat_request
+from flagfall.recording.branching import AnswerDiffers
 from flagfall.recording.journal.reader import read_journal
 from flagfall.recording.repetition import Repetition
 from flagfall.tournament.code_folder import CarriedAgents
@@ -86,8 +87,11 @@ class AgentsAgain:
         self, journal: Path, rebuild: Callable[[MatchStarted], SchedulerRole], results: Path | None
     ) -> MatchRequest:
         header, kinds = _beginning(journal)
-        specs = self._named(journal, header) if results is None else self._of_plan(journal, header, results)
-        players = [self._player(header, seat, spec, kinds.get(seat)) for seat, spec in enumerate(specs)]
+        specs = self._named(journal, header) if results is None else self._of_plan(header, results)
+        players = [
+            self._player(header, seat, _with_answers(spec, journal), kinds.get(seat))
+            for seat, spec in enumerate(specs)
+        ]
         return repeat_request(journal, players, rebuild, _rehearsed(header) if results is None else ())
 
     def _named(self, journal: Path, header: MatchStarted) -> list[AgentSpec]:
@@ -97,13 +101,13 @@ class AgentsAgain:
             raise UsageError(f"--agent: {len(self.texts)} agents are given; {journal} has {len(names)} seats")
         named = [AgentSpec.parse(text) for text in self.texts]
         others = enumerate(names[len(named) :], len(named))
-        return [*named, *(_with_answers(_recorded(journal, seat, name), journal) for seat, name in others)]
+        return [*named, *(_recorded(journal, seat, name) for seat, name in others)]
 
-    def _of_plan(self, journal: Path, header: MatchStarted, results: Path) -> list[AgentSpec]:
+    def _of_plan(self, header: MatchStarted, results: Path) -> list[AgentSpec]:
         """Return the agents that the stored plan has under the names in the journal."""
         if results not in self._carried:
             self._carried[results] = CarriedAgents(results, trust=self.trust)
-        return [_with_answers(self._carried[results].spec(name), journal) for name in header.agents]
+        return [self._carried[results].spec(name) for name in header.agents]
 
     def _player(self, header: MatchStarted, seat: int, spec: AgentSpec, kind: str | None) -> Player:
         if not spec.form.is_startable:
@@ -173,7 +177,7 @@ def _compared(request: MatchRequest, journal: Path, found: Verification) -> Veri
     try:
         if run_until_interrupted(play, virtual=True):
             raise KeyboardInterrupt
-    except HostFault as fault:
-        return attrs.evolve(found, not_repeatable=f"the agents could not play the match again: {fault}")
+    except (HostFault, AnswerDiffers) as why:
+        return attrs.evolve(found, not_repeatable=f"the agents could not play the match again: {why}")
     assert repetition is not None
     return attrs.evolve(found, difference=repetition.difference, agents=len(request.agents))

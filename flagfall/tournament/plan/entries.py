@@ -179,30 +179,33 @@ def read_agents(
             numbers.append(number)
         except UsageError as error:
             problems.add(("agents", number), str(error))
-    if (found := incomparable([*made.values()])) is not None:
-        problems.add(("agents", numbers[found[0]]), found[1])
+    for number, problem in zip(numbers, _incomparable([*made.values()]), strict=False):
+        if problem:
+            problems.add(("agents", number), problem)
     return tuple(made.values())
 
 
-def incomparable(agents: Sequence[PlannedAgent]) -> tuple[int, str] | None:
-    """Return the first agent whose think time cannot be compared with that of the others, and why.
+def _incomparable(agents: Sequence[PlannedAgent]) -> Iterator[str]:
+    """Yield for each agent why its think time cannot be compared with that of the others, or an empty text.
 
     Measured think times (`flagfall.timing.rates`) are compared with times of the same measure, and with drawn
-    ones; different rates are a handicap that the plan states.
+    ones; different rates are a handicap that the plan states. No agent has a problem if none is measured.
     """
     rates = [None if agent.think is None else agent.think.rate for agent in agents]
-    measured = next((number for number, rate in enumerate(rates) if rate is not None), None)
+    measured = next(((agent, rate) for agent, rate in zip(agents, rates, strict=True) if rate), None)
     if measured is None:
-        return None
-    first = f"{agents[measured].name!r}, whose think time is measured by {rates[measured]}"
-    for number, (agent, rate) in enumerate(zip(agents, rates, strict=True)):
-        if rate is not None and type(rate) is not type(rates[measured]):
-            why = f"{rate} beside {first}: instructions and tokens have no common measure"
-            return number, f"{agent.name!r} has {why}; play them in two tournaments"
-        if agent.think is None:
-            why = f"would take no time and never be late, beside {first}"
-            return number, f'{agent.name!r} {why}: add its think, measured or drawn, such as "20ms"'
-    return None
+        return
+    first, rate_of_first = measured
+    beside = f"beside {first.name!r}, whose think time is measured by {rate_of_first}"
+    for agent, rate in zip(agents, rates, strict=True):
+        if rate is not None and rate.measures != rate_of_first.measures:
+            why = "instructions and tokens have no common measure; play them in two tournaments"
+            yield f"{agent.name!r} has {rate} {beside}: {why}"
+        elif agent.think is None:
+            what = f"{agent.name!r} would take no time and never be late, {beside}"
+            yield f'{what}: add its think, measured or drawn, such as "20ms"'
+        else:
+            yield ""
 
 
 def agent_names(tables: Any) -> list[str]:
