@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import attrs
 
@@ -30,7 +30,10 @@ class Fuel:
 
     Attributes:
         per_second: units of fuel.
+        measure: what it counts, in one word.
     """
+
+    measure: ClassVar[str] = "fuel"
 
     per_second: int
 
@@ -54,7 +57,10 @@ class Tokens:
         per_second: tokens of the answer.
         prompt: tokens of the prompt a second; `None` if they take no time.
         first_ns: time of each request until its first token, in nanoseconds.
+        measure: what it counts, in one word.
     """
+
+    measure: ClassVar[str] = "tokens"
 
     per_second: float
     prompt: float | None = None
