@@ -128,6 +128,10 @@ def judge_rate(times: MatchTimes, rate: Rate) -> MatchVerdicts:
     changed = -1 if any(starts) else None
     now_ns, was_ns = 0, None
     for turn in sorted({turn for seat in times.seats for turn in seat.turn}) if changed is None else ():
+        outs = [seat.is_otherwise_out(turn, now_ns, was_ns or 0) for seat in seats]
+        if any(outs):
+            changed = turn
+            break
         asked = [seat for seat in seats if seat.is_asked(turn)]
         began_ns = min((seat.began_ns for seat in asked if seat.began_ns is not None), default=was_ns)
         if was_ns is not None and began_ns is not None:  # a task may wait between turns
@@ -159,6 +163,9 @@ class _Seat:
         self._increment_ns = times.control.increment or 0
         was = _recorded_fuel(times, place)
         self._start_rates = (was, rate) if was is not None and isinstance(rate, Fuel) else None
+        seat = self._times
+        self._is_over_in_record = bool(len(seat)) and seat.verdict[-1] == OUT
+        self._was_out_between = seat.is_out_by_clock and not self._is_over_in_record
         self._row = -1
         # While it is busy with a late turn: since when, until when, and the hard limit of that turn.
         self._since_ns = self._until_ns = 0
@@ -191,6 +198,22 @@ class _Seat:
         if is_late(ready_ns, self._budget.limit("start")):
             self.after, self._out = "disqualified", "start"
         self._budget.charge("start", ready_ns)
+        return self.after is not None
+
+    def is_otherwise_out(self, turn: int, now_ns: int, was_ns: int) -> bool:
+        """Return whether the seat was disqualified before a turn in the record and not here, or the reverse.
+
+        Args:
+            now_ns: when the turn is posted.
+            was_ns: when it was posted in the record.
+        """
+        if self._is_over_in_record and self._row == len(self._times) - 1:
+            return False  # in a turn, with the same verdict
+        lost = self._times.disqualified
+        was_out = self._was_out_between and lost is not None and lost.at_ns <= was_ns
+        is_in_turn = self._is_over_in_record and turn == self._times.turn[-1]
+        if was_out != self._is_out(now_ns - is_in_turn):
+            self.after, self._out = ("unknown", "") if was_out else ("disqualified", "act")
         return self.after is not None
 
     def is_asked(self, turn: int) -> bool:
@@ -266,12 +289,9 @@ class _Seat:
 
     def end(self, now_ns: int) -> bool:
         """Judge what came after the last turn; return whether that is other than recorded."""
-        times = self._times
-        if len(times) and times.verdict[-1] == OUT:
-            return False
-        is_out = self._is_out(now_ns)
-        if is_out != times.is_out_by_clock:
-            self.after, self._out = ("disqualified", "act") if is_out else ("unknown", "")
+        outs = {self._is_out(now_ns - 1), self._is_out(now_ns)}  # who comes first at the last moment is open
+        if not self._is_over_in_record and self._was_out_between not in outs:
+            self.after, self._out = ("unknown", "") if self._was_out_between else ("disqualified", "act")
         return self.after is not None
 
     def verdicts(self, changed: int | None) -> SeatVerdicts:

@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 import trio
 
-from flagfall.errors import UsageError
 from flagfall.kernel.hosting import Briefing
-from flagfall.recording.other_rates import judge_rate, think_times_at
-from flagfall.recording.seat_times import VERDICTS, MatchTimes
-from flagfall.recording.think_times import lost_turns
-from flagfall.timing import TimeControl, VirtualClock
+from flagfall.recording.other_rates import judge_rate
+from flagfall.recording.seat_times import MatchTimes
+from flagfall.timing import VirtualClock
 from flagfall.timing.latency import SeatLatency
-from flagfall.timing.rates import Fuel, Tokens
 from tests.fakes import CountTask, InTurnTask, ListScheduler, TogetherTask, play_here
 from tests.recording.test_what_if import times_of, verdicts
 
