@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from typing import Any, Final, Protocol
 
@@ -318,7 +319,7 @@ class Seating:
         task = trio.lowlevel.current_task()
         self._keeper.ledger.register(task, seat.clock)
         try:
-            if host.kind != "task":
+            if host.kind not in {"task", "wasm"}:
                 self._hold_clock(seat)
             with trio.CancelScope() as scope:
                 seat.agent_scope = scope
@@ -377,7 +378,7 @@ class Seating:
             seat.look_up_text,
             self._states[seat.number].transcript if self._states else (),
             seat.look_up_noted,
-            lambda usage: think(seat, usage, self._failed),
+            partial(think, seat, self._failed),
             self._real_time,  # type: ignore[arg-type]  # it swallows its own cancellation
             rate=seat.rate,
         )

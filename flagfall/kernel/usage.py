@@ -127,7 +127,7 @@ NOTHING: Final = Usage()
 """What is known of a turn without a note."""
 
 
-async def think(seat: HostSeat, usage: Usage, failed: Callable[[HostFault], None]) -> None:
+async def think(seat: HostSeat, failed: Callable[[HostFault], None], usage: Usage) -> None:
     """Take the report of a seat's agent, and let the think time pass that follows from it.
 
     Args:

@@ -44,7 +44,7 @@ def check_rate(times: MatchTimes, rate: Rate) -> None:
         raise UsageError("the match was played at real-time pace, where the tick ends a turn")
     if not any(is_measured(times, seat, rate) for seat in range(len(times.seats))):
         raise UsageError(
-            f"no agent of this match has recorded its {rate.measure}: under {rate} nothing is known"
+            f"no agent of this match has recorded its {rate.measures}: under {rate} nothing is known"
         )
 
 

@@ -30,10 +30,10 @@ class Fuel:
 
     Attributes:
         per_second: units of fuel.
-        measure: what it counts, in one word.
     """
 
-    measure: ClassVar[str] = "fuel"
+    measures: ClassVar[str] = "fuel"
+    whose: ClassVar[str] = "the instructions of agents in WebAssembly (host wasm)"
 
     per_second: int
 
@@ -57,10 +57,12 @@ class Tokens:
         per_second: tokens of the answer.
         prompt: tokens of the prompt a second; `None` if they take no time.
         first_ns: time of each request until its first token, in nanoseconds.
-        measure: what it counts, in one word.
     """
 
-    measure: ClassVar[str] = "tokens"
+    measures: ClassVar[str] = "tokens"
+    whose: ClassVar[str] = (
+        'the tokens of llm, and of agents with measures = "tokens", in the event loop (host task)'
+    )
 
     per_second: float
     prompt: float | None = None

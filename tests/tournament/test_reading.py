@@ -13,14 +13,23 @@ from flagfall.tasks.configs.config import Config
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import TimeControl
 from flagfall.timing.durations import MS, S
+from flagfall.timing.latency import SeatLatency
 from flagfall.tournament.formats.adaptive import Adaptive
 from flagfall.tournament.formats.fixed_rounds import Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Knockout, Swiss
-from flagfall.tournament.model import SprtRule
-from flagfall.tournament.plan.entries import AgentTable, PlanTable, SprtTable, StopTable, TaskTable
-from flagfall.tournament.plan.fingerprint import plan_facts
+from flagfall.tournament.model import PlannedAgent, SprtRule
+from flagfall.tournament.plan.entries import (
+    AgentTable,
+    PlanTable,
+    SprtTable,
+    StopTable,
+    TaskTable,
+    incomparable,
+)
+from flagfall.tournament.plan.fingerprint import changes, plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import PLANS, load_plan, parse_plan
+from flagfall.tournament.standings import compute_standings
 
 AGENTS = """
 [[agents]]
@@ -149,6 +158,68 @@ def test_an_agent_may_have_a_model_of_latency(tmp_path):
         text = SMALL.replace('spec = "random"', f'spec = "random"\nthink = "{wrong}"')
         with pytest.raises(UsageError, match=re.escape(told)):
             parse_plan(f'clock = "virtual"\n{text}', folder=tmp_path)
+
+
+MODEL = "llm?url=http://127.0.0.1:1/v1&model=small"
+MEASURED = f"""
+clock = "virtual"
+[[agents]]
+name = "fast"
+spec = "{MODEL}"
+think = "tokens(100/s)"
+[[agents]]
+name = "slow"
+spec = "{MODEL}"
+think = "tokens(10/s)"
+[[agents]]
+name = "other"
+spec = "random"
+think = "20ms"
+[[tasks]]
+task = "micro1"
+steps = 10
+"""
+
+
+def test_rates_of_one_kind_are_a_handicap_that_plan_and_standings_state():
+    plan = parse_plan(MEASURED)
+    facts = plan_facts(plan)
+    assert facts["agents.slow.think"] == "tokens(10/s)"
+    assert changes(facts, plan_facts(parse_plan(MEASURED.replace("tokens(10/s)", "tokens(20/s)")))) == [
+        "agents.slow.think: was tokens(10/s), is tokens(20/s)"
+    ]
+    notes = compute_standings(plan_of_facts("cup", 0, facts), {}).notes
+    assert notes == compute_standings(plan, {}).notes
+    assert notes[0] == (
+        "think time, on the virtual clock: tokens(100/s) (fast); tokens(10/s) (slow); act=20ms (other)"
+    )
+    assert not compute_standings(parse_plan(SMALL), {}).notes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ('think = "20ms"', "", "agents[2]: 'other' would take no time and never be late, beside 'fast'"),
+        ('"20ms"', '"none"', "agents[2]: 'other' would take no time"),
+        ('clock = "virtual"', "", "agents[0]: think: a model of latency needs the virtual clock"),
+        ('"20ms"', '"fuel(1G/s)"', "agents[2]: think: fuel(1G/s) counts the instructions of WebAssembly"),
+    ],
+)
+def test_think_times_that_cannot_be_compared_are_refused(old, new, mistake):
+    found = mistakes_of(MEASURED.replace(old, new))
+    assert any(mistake in line for line in found), found
+
+
+def test_instructions_and_tokens_have_no_common_measure():
+    agents = [
+        PlannedAgent(name=name, spec="random", think=None if not think else SeatLatency.parse(think))
+        for name, think in [("a", "20ms"), ("b", "fuel(1G/s)"), ("c", "fuel(2G/s)"), ("d", "tokens(30/s)")]
+    ]
+    assert incomparable(agents[:3]) is None
+    found = incomparable(agents)
+    assert found is not None
+    assert found[0] == 3
+    assert "'d' has tokens(30/s) beside 'b', whose think time is measured by fuel(1G/s)" in found[1]
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ from flagfall.agents.hosts.this_process import HumanHost, LoopHost, ThreadHost
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent, make_human
 from flagfall.agents.spec import NETWORK, AgentSpec
+from flagfall.agents.wasm.host import WasmHost
 from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
-from flagfall.timing.rates import Tokens
 
 if TYPE_CHECKING:
     from flagfall.timing.latency import SeatLatency
@@ -94,7 +94,7 @@ class Player:
                 f" {named('clock')} out"
             )
         found = self._entry(virtual=virtual, field=named("host"))
-        self._check_tokens(self._known_agent(found), named)
+        self._check_rate(self._known_agent(found), named)
         kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
             entry.isolates for entry in HOSTS if kind in {None, entry.kind}
@@ -110,7 +110,7 @@ class Player:
             UsageError: there is no such agent, or it cannot run there.
         """
         if _is_host(self.agent):
-            self._check_tokens(self.agent)
+            self._check_rate(self.agent)
             return self.agent  # type: ignore[no-any-return]
         spec, isolation = self.spec, self.isolation
         if spec is not None and spec.scheme == "sample":
@@ -118,13 +118,13 @@ class Player:
         entry = self._entry(virtual=virtual)
         player = attrs.evolve(self, name=self.label, isolation=isolation)
         host = entry.make(self.agent if spec is None else spec, player)
-        self._check_tokens(host)
+        self._check_rate(host)
         return host
 
     def _known_agent(self, entry: HostEntry) -> Any:
-        """Return the agent or its class, if nothing has to be imported for it; `None` if it is not known yet.
+        """Return what names the measure of its work: the host's row, or in the event loop the agent.
 
-        Where its host takes no report of tokens, the row of the host.
+        `None` if it is not known yet, as the agent has to be imported for it.
         """
         if entry.kind != "task":
             return entry
@@ -133,18 +133,15 @@ class Player:
             return load_agent(spec)
         return self.agent if spec is None else None
 
-    def _check_tokens(self, agent: Any, named: Named = str) -> None:
-        """Refuse a rate of tokens for an agent that reports none.
+    def _check_rate(self, agent: Any, named: Named = str) -> None:
+        """Refuse a rate of work for an agent whose work is not measured in that.
 
         Args:
-            agent: the agent, or its host; `None` if it is not known yet.
+            agent: the agent, its host or the row of that; `None` if it is not known yet.
         """
         rate = None if self.think is None else self.think.rate
-        if isinstance(rate, Tokens) and agent is not None and getattr(agent, "measures", "") != "tokens":
-            raise UsageError(
-                f"{named('think')}: {rate} counts the tokens of a language model, and {self.label} reports"
-                ' none: it is for llm, and agents with measures = "tokens", in the event loop (host task)'
-            )
+        if rate is not None and agent is not None and getattr(agent, "measures", "") != rate.measures:
+            raise UsageError(f"{named('think')}: {rate} is not for {self.label}: it counts {rate.whose}")
 
     def isolates(self, *, virtual: bool) -> bool:
         """Return whether the agent, which has been checked, runs where an `Isolation` is applied."""
@@ -187,6 +184,7 @@ class HostEntry:
         make: makes the host of an agent, which is given as an `AgentSpec` or as an object, with its `Player`.
         default_for: the forms of agents that it runs unless another host is asked for.
         isolates: it applies an `Isolation`.
+        measures: the rate by which the work of its agents takes time: `fuel`, or none.
     """
 
     kind: HostKind
@@ -194,6 +192,7 @@ class HostEntry:
     default_for: frozenset[str] = attrs.field(default=(), converter=_frozen)
     on_request: frozenset[str] = attrs.field(default=(), converter=_frozen)
     isolates: bool = False
+    measures: str = ""
 
     def can_run(self, form: str) -> bool:
         """Return whether the host can run agents of a form, by default or on request."""
@@ -233,6 +232,13 @@ HOSTS: Final[list[HostEntry]] = [
         "process",
         lambda spec, player: CommandHost(spec.target, player.label, player.isolation),
         default_for={"cmd"},
+        isolates=True,
+    ),
+    HostEntry(
+        "wasm",
+        lambda spec, player: WasmHost(spec, player.label, player.isolation.limits.memory),
+        default_for={"wasm"},
+        on_request={"python"},
         isolates=True,
     ),
     HostEntry(

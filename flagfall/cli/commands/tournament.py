@@ -87,7 +87,7 @@ def tournament(
     again = _command_to_resume(plan, folder, jobs, engine, seed, part, answers)
     _check(loaded, folder, *([] if plan in PLANS else [Path(plan)]), *filter(None, [logs.log_file]))
 
-    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.console.interrupts import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
 
     screen = TournamentScreen(quiet=quiet or logs.uses_stderr)

@@ -164,6 +164,7 @@ def read_agents(
         problems: collects the problems of the others.
     """
     made: dict[str, PlannedAgent] = {}
+    numbers: list[int] = []
     for number, table in enumerate(_check_tables(tables, "agents", problems)):
         agent = structure(table, AgentTable, ("agents", number), problems)
         if agent is None:
@@ -175,9 +176,33 @@ def read_agents(
         try:
             _check_name(name)
             made[name] = _agent(agent, name, defaults, folder)
+            numbers.append(number)
         except UsageError as error:
             problems.add(("agents", number), str(error))
+    if (found := incomparable([*made.values()])) is not None:
+        problems.add(("agents", numbers[found[0]]), found[1])
     return tuple(made.values())
+
+
+def incomparable(agents: Sequence[PlannedAgent]) -> tuple[int, str] | None:
+    """Return the first agent whose think time cannot be compared with that of the others, and why.
+
+    Measured think times (`flagfall.timing.rates`) are compared with times of the same measure, and with drawn
+    ones; different rates are a handicap that the plan states.
+    """
+    rates = [None if agent.think is None else agent.think.rate for agent in agents]
+    measured = next((number for number, rate in enumerate(rates) if rate is not None), None)
+    if measured is None:
+        return None
+    first = f"{agents[measured].name!r}, whose think time is measured by {rates[measured]}"
+    for number, (agent, rate) in enumerate(zip(agents, rates, strict=True)):
+        if rate is not None and type(rate) is not type(rates[measured]):
+            why = f"{rate} beside {first}: instructions and tokens have no common measure"
+            return number, f"{agent.name!r} has {why}; play them in two tournaments"
+        if agent.think is None:
+            why = f"would take no time and never be late, beside {first}"
+            return number, f'{agent.name!r} {why}: add its think, measured or drawn, such as "20ms"'
+    return None
 
 
 def agent_names(tables: Any) -> list[str]:
@@ -237,7 +262,7 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
     elif spec.is_file:
         path = folder / spec.target
         check_file(path, "agent")
-        return f"{path.resolve()}:{spec.member}"
+        return spec.in_folder(folder.resolve()).text
     return spec.text
 
 
