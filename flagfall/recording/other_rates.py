@@ -126,11 +126,11 @@ def judge_rate(times: MatchTimes, rate: Rate) -> MatchVerdicts:
     seats = [_Seat(times, place, rate) for place in range(len(times.seats))]
     starts = [seat.start() for seat in seats]
     changed = -1 if any(starts) else None
-    now_ns, was_ns = 0, None
+    now_ns, was_ns, following = 0, None, 0
     for turn in sorted({turn for seat in times.seats for turn in seat.turn}) if changed is None else ():
         outs = [seat.is_otherwise_out(turn, now_ns, was_ns or 0) for seat in seats]
-        if any(outs):
-            changed = turn
+        if any(outs):  # between turns, so what follows the last one may be another turn
+            changed = following
             break
         asked = [seat for seat in seats if seat.is_asked(turn)]
         began_ns = min((seat.began_ns for seat in asked if seat.began_ns is not None), default=was_ns)
@@ -141,9 +141,10 @@ def judge_rate(times: MatchTimes, rate: Rate) -> MatchVerdicts:
         if any(seat.after is not None for seat in asked):
             changed = turn
             break
+        following = turn + 1
     ends = [seat.end(now_ns) for seat in seats] if changed is None else []
     if any(ends):
-        changed = max((seat.turn[-1] for seat in times.seats if len(seat)), default=-1) + 1
+        changed = following
     verdicts = tuple(seat.verdicts(changed) for seat in seats)
     return MatchVerdicts(control=str(rate), seats=verdicts, changed=changed)
 

@@ -117,12 +117,12 @@ def test_a_tournament_as_a_curve_over_rates(here: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["-a", "random"], "--think: tokens(30/s) is not for random: it counts the tokens of llm"),
+        (["-a", "llm", "--host", "process"], "tokens(30/s) is not for llm"),
         (
-            ["-a", "random"],
-            "--think: tokens(30/s) counts the tokens of a language model, and random reports none",
+            ["-a", "bot.py:Bot"],
+            "tokens(30/s) is not for Bot: it counts the tokens of llm, and of agents with",
         ),
-        (["-a", "llm", "--host", "process"], "llm reports none: it is for llm, and agents with measures"),
-        (["-a", "bot.py:Bot"], "tokens(30/s) counts the tokens of a language model, and Bot reports none"),
         (["-a", "random", "--answers", "run.jsonl"], "--answers: no agent is llm"),
     ],
 )
