@@ -166,7 +166,10 @@ class _Seat:
         self._start_rates = (was, rate) if was is not None and isinstance(rate, Fuel) else None
         seat = self._times
         self._is_over_in_record = bool(len(seat)) and seat.verdict[-1] == OUT
-        self._was_out_between = seat.is_out_by_clock and not self._is_over_in_record
+        last_ns = max((one.ended_ns[-1] for one in times.seats if len(one)), default=0)
+        is_out = seat.disqualified is not None and seat.is_out_by_clock and seat.disqualified.at_ns <= last_ns
+        has_played = seat.ready_ns is not None and not self._is_over_in_record
+        self._was_out_between = is_out and has_played  # later ones come after the match
         self._row = -1
         # While it is busy with a late turn: since when, until when, and the hard limit of that turn.
         self._since_ns = self._until_ns = 0

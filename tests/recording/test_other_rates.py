@@ -14,6 +14,7 @@ import trio
 from flagfall.kernel.hosting import Briefing
 from flagfall.recording.other_rates import judge_rate
 from flagfall.recording.seat_times import MatchTimes
+from flagfall.recording.what_if import judge_match
 from flagfall.timing import VirtualClock
 from flagfall.timing.latency import SeatLatency
 from tests.fakes import CountTask, InTurnTask, ListScheduler, TogetherTask, play_here
@@ -108,6 +109,7 @@ def check_against_played(seed: int) -> Counter[str]:
     times = played(seed, rate, control)
     if rates is RATES and not any(seat.usage for seat in times.seats):
         return Counter()
+    assert judge_match(times, times.control).changed is None, (seed, rate, control)
     same = judge_rate(times, SeatLatency.parse(rate).rate)  # type: ignore[arg-type]
     if "act_abort" not in control and rates is RATES:
         assert same.changed is None, (seed, rate, control, same)
