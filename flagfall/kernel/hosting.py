@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 import attrs
 
 if TYPE_CHECKING:
-    import trio
-
     from flagfall.kernel.channels.turn_channel import PlayedTurn
     from flagfall.kernel.seat import HostSeat
     from flagfall.kernel.spaces import Spaces, TaskDescription
@@ -63,7 +61,7 @@ class Briefing:
         default=lambda _usage: None, repr=False, eq=False
     )
 
-    _real_time: Callable[[float], AbstractContextManager[trio.CancelScope, bool]] | None = attrs.field(
+    _real_time: Callable[[float], AbstractContextManager[Any, bool]] | None = attrs.field(
         default=None, repr=False, eq=False
     )
 
@@ -110,7 +108,7 @@ class Briefing:
         if waits is not None:
             await waits
 
-    def real_time(self, seconds: float) -> AbstractContextManager[trio.CancelScope, bool]:
+    def real_time(self, seconds: float) -> AbstractContextManager[Any, bool]:
         """Return a context in which an agent under trio waits for the real world, such as for a server.
 
         Inside of it the virtual clock of a match stands still, and on every clock its body is cancelled after
