@@ -58,8 +58,9 @@ if TYPE_CHECKING:
     from flagfall.recording.turn_columns import Turns, iter_turns, read_turns
     from flagfall.recording.verify import Verification, verify
     from flagfall.tasks.task import Task, TaskSampler
-    from flagfall.timing.clocks import ElapsedTimer, VirtualClock
+    from flagfall.timing.clocks import VirtualClock
     from flagfall.timing.control import TimeControl
+    from flagfall.timing.elapsed_timer import ElapsedTimer
     from flagfall.viewer.notebook import show
 
 __getattr__, __dir__ = lazy_names(
@@ -80,8 +81,9 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.recording.turn_columns": "Turns iter_turns read_turns",
         "flagfall.recording.verify": "Verification verify",
         "flagfall.tasks.task": "Task TaskSampler",
-        "flagfall.timing.clocks": "ElapsedTimer VirtualClock",
+        "flagfall.timing.clocks": "VirtualClock",
         "flagfall.timing.control": "TimeControl",
+        "flagfall.timing.elapsed_timer": "ElapsedTimer",
         "flagfall.viewer.notebook": "show",
     },
 )

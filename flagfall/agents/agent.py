@@ -18,16 +18,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import attrs
 
 from flagfall.agents.round1 import is_round1_learner, learner_answer
 from flagfall.errors import UsageError
-from flagfall.kernel.channels.turn_channel import Envelope
-from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.tracebacks import hide_frames
-from flagfall.timing import ElapsedTimer
+
+if TYPE_CHECKING:
+    from flagfall.kernel.channels.turn_channel import Envelope
+    from flagfall.kernel.hosting import Briefing
+    from flagfall.timing.elapsed_timer import ElapsedTimer
 
 hide_frames(__file__)
 
@@ -42,7 +44,7 @@ _FIRST_ARGUMENTS: Final = {
 }
 """Values of the first arguments of each method, whatever their names."""
 
-Answer: TypeAlias = Callable[[Envelope], Any]
+Answer: TypeAlias = "Callable[[Envelope], Any]"
 """Returns the answer to an envelope, or an awaitable of it."""
 
 

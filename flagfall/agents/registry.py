@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from flagfall.agents.samples import basic
 from flagfall.agents.samples.langroom_solver import LangRoomSolver
 from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.spec import AgentSpec
-from flagfall.code_loader import check_member, find_member, load_module, module_aliases, which_member
+from flagfall.code_loader import check_file, check_member, find_member, load_module, module_aliases, which_member
 from flagfall.errors import UsageError, suggest
 from flagfall.texts import parse_text
 from flagfall.timing import NEVER_NS, ElapsedTimer
@@ -50,7 +51,9 @@ def check_agent_file(text: str) -> None:
         UsageError: there is no such file, or the name of the agent stands nowhere in it.
     """
     spec = AgentSpec.parse(text)
-    if spec.is_file:
+    if spec.is_file and not spec.member:
+        check_file(Path(spec.target), "agent")
+    elif spec.is_file:
         check_member(spec.target, spec.member, "agent", _METHODS)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.code_loader import ModuleTable
 from flagfall.kernel.channels.codecs import BITS_PER_BYTE, SILENCE, BitDecoder, bits_to_text, text_to_bits
-from flagfall.kernel.channels.turn_channel import Envelope
+
+if TYPE_CHECKING:
+    from flagfall.kernel.channels.turn_channel import Envelope
 
 
 class StandardSerializer:

@@ -74,6 +74,8 @@ class AgentSpec:
         if rest.startswith("//"):
             known = sorted(row.name for row in SCHEMES.values() if row.connects)
             raise UsageError(f"agent {text!r}: unknown scheme {head!r}; known: {', '.join(known)}")
+        if text.endswith(".wasm"):
+            return cls(text, "wasm", text)
         if not colon:
             return cls(text, "human" if head.partition("-")[0] == "human" else "sample", text)
         target, _, member = text.rpartition(":")
@@ -96,6 +98,8 @@ class AgentSpec:
         """
         if self.scheme == "python":
             return self.member
+        if self.scheme == "wasm":
+            return Path(self.target).name
         if not self.form.is_command:
             return self.text
         try:
@@ -109,8 +113,8 @@ class AgentSpec:
 
     @property
     def is_file(self) -> bool:
-        """True for Python code that is named by its file."""
-        return self.scheme == "python" and self.target.endswith(".py")
+        """True for an agent that is named by its file: Python code, or a program in WebAssembly."""
+        return self.scheme == "wasm" or (self.scheme == "python" and self.target.endswith(".py"))
 
     @property
     def files(self) -> dict[str, str]:
@@ -140,7 +144,7 @@ class AgentSpec:
         if not self.is_file:
             return self
         path = str((folder / self.target).absolute())
-        return attrs.evolve(self, text=f"{path}:{self.member}", target=path)
+        return attrs.evolve(self, text=f"{path}:{self.member}" if self.member else path, target=path)
 
 
 def agent_name(text: str) -> str:
@@ -223,6 +227,7 @@ SCHEMES: Final = {
         AgentScheme("sample", "random", "a sample agent of flagfall", None),
         AgentScheme("human", "human, human-keys", "a person at this terminal", None, is_person=True),
         AgentScheme("python", "module:Name, file.py:Name", "your own Python code", None),
+        AgentScheme("wasm", "bot.wasm", "a program in WebAssembly", None),
         AgentScheme("cmd", "cmd:./bot --fast", "a program in any language, over its pipes", is_command=True),
         *(
             _connecting(name, f"{name}://127.0.0.1:7777", f"an agent that connects here{how}", _parse_network)

@@ -315,7 +315,7 @@ class Seating:
         task = trio.lowlevel.current_task()
         self._keeper.ledger.register(task, seat.clock)
         try:
-            if host.kind != "task":
+            if host.kind not in {"task", "wasm"}:
                 self._hold_clock(seat)
             with trio.CancelScope() as scope:
                 seat.agent_scope = scope

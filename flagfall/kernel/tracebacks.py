@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-import outcome
-import trio
-
 _HIDDEN_FOLDERS: Final = (
     str(Path(__file__).parent),
-    *(str(Path(file).parent) for file in (trio.__file__, outcome.__file__)),
+    *(str(Path(spec.origin).parent) for spec in map(find_spec, ("trio", "outcome")) if spec and spec.origin),
     str(Path(traceback.__file__).parent / "asyncio"),
 )
 """Folders whose frames lead to an agent's code: the kernel and the event loops. The one of asyncio
@@ -61,7 +60,7 @@ def _cut(shown: traceback.TracebackException, error: BaseException) -> None:
     own = [not _is_hidden(frame.filename) for frame in shown.stack]
     if any(own):
         shown.stack = traceback.StackSummary.from_list(shown.stack[own.index(True) :])
-    if isinstance(error.__context__, trio.Cancelled):
+    if isinstance(error.__context__, getattr(sys.modules.get("trio"), "Cancelled", ())):
         shown.__context__ = None
     raised = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     pairs = [(shown.__cause__, error.__cause__), (shown.__context__, error.__context__)]

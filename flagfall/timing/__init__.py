@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["ElapsedTimer", "TimeControl", "VirtualClock"]
 
 from flagfall.timing.budget import Budget as Budget
-from flagfall.timing.clocks import ElapsedTimer as ElapsedTimer
 from flagfall.timing.clocks import NowNs as NowNs
 from flagfall.timing.clocks import VirtualClock as VirtualClock
 from flagfall.timing.clocks import process_cpu_clock as process_cpu_clock
@@ -17,6 +16,7 @@ from flagfall.timing.deadlines import DeadlineQueue as DeadlineQueue
 from flagfall.timing.durations import MS as MS
 from flagfall.timing.durations import NEVER_NS as NEVER_NS
 from flagfall.timing.durations import S as S
+from flagfall.timing.elapsed_timer import ElapsedTimer as ElapsedTimer
 from flagfall.timing.timekeeper import Timekeeper as Timekeeper
 from flagfall.timing.timekeeper import sleep_until_ns as sleep_until_ns
 from flagfall.timing.timekeeper import timekeeper_of_loop as timekeeper_of_loop

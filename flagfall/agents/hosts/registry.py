@@ -19,6 +19,7 @@ from flagfall.agents.hosts.this_process import HumanHost, LoopHost, ThreadHost
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent, make_human
 from flagfall.agents.spec import NETWORK, AgentSpec
+from flagfall.agents.wasm.host import WasmHost
 from flagfall.agents.wire.admission import JoinPolicy
 from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
@@ -203,6 +204,13 @@ HOSTS: Final[list[HostEntry]] = [
         "process",
         lambda spec, player: CommandHost(spec.target, player.label, player.isolation),
         default_for={"cmd"},
+        isolates=True,
+    ),
+    HostEntry(
+        "wasm",
+        lambda spec, player: WasmHost(spec, player.label, player.isolation.limits.memory),
+        default_for={"wasm"},
+        on_request={"python"},
         isolates=True,
     ),
     HostEntry(

@@ -48,10 +48,10 @@ def code_of_spec(spec: str) -> tuple[str, ...]:
         UsageError: the text names no agent.
     """
     parsed = AgentSpec.parse(spec)
-    if parsed.scheme != "python":
-        return tuple(str(Path(name).absolute()) for name in parsed.files.values())
     if parsed.is_file:
         return (str(Path(parsed.target).absolute()),)
+    if parsed.scheme != "python":
+        return tuple(str(Path(name).absolute()) for name in parsed.files.values())
     package = parsed.target.partition(".")[0]
     found = importlib.machinery.PathFinder.find_spec(package, [str(Path.cwd()), *sys.path])
     if found is None:

@@ -60,6 +60,7 @@ class Hello(_Message, frozen=True):
         match: over a network, an id of the match, for the `join` of an agent that comes back to it.
         task: the first task in words; left out if it is not known yet, and for continuous tasks.
         transcript: in a match that goes on from a recorded one, the last turns of the seat; else left out.
+        files: modules of `agent` by their names, for the agent's end of flagfall where it has no files.
     """
 
     version: int
@@ -73,6 +74,7 @@ class Hello(_Message, frozen=True):
     match: str | UnsetType = UNSET
     task: TaskDescription | UnsetType | None = UNSET
     transcript: tuple[PlayedTurn, ...] | UnsetType = UNSET
+    files: Mapping[str, str] | UnsetType = UNSET
 
 
 class Ask(_Message, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, Protocol, TypeAlias
 
@@ -201,6 +202,7 @@ class WireSession:
         max_unsolicited: the most messages in a row that answer nothing, before the agent is disqualified;
             `None` if it can do no harm by them: its time runs meanwhile.
         match: the id by which an agent names the match when it comes back; empty if it cannot.
+        files: the modules of a Python agent that has no files to read them from, by their names.
 
     Attributes:
         is_up: the agent has been ready, on this channel or an earlier one.
@@ -211,6 +213,7 @@ class WireSession:
     _agent: str = ""
     _max_unsolicited: int | None = None
     _match: str = ""
+    _files: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     is_up: bool = attrs.field(default=False, init=False)
     _taken: Envelope | None = attrs.field(default=None, init=False)
     _idle_ns: int = attrs.field(default=0, init=False)  # when the agent's last answer was read
@@ -240,6 +243,7 @@ class WireSession:
             self._match or UNSET,
             task,
             tuple(briefing.transcript) or UNSET,
+            self._files or UNSET,
         )
         await channel.send(hello)
         message = await channel.receive()

@@ -237,7 +237,7 @@ def _checked(spec: AgentSpec, folder: Path) -> str:
     elif spec.is_file:
         path = folder / spec.target
         check_file(path, "agent")
-        return f"{path.resolve()}:{spec.member}"
+        return spec.in_folder(folder.resolve()).text
     return spec.text
 
 

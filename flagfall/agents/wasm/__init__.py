@@ -1,0 +1,1 @@
+"""Agents in WebAssembly: their virtual machine, its system interface, and components built of Python agents."""

@@ -1,0 +1,324 @@
+"""The virtual machine of agents in WebAssembly, by wasmtime: programs, and one agent's instance of one.
+
+It is set so that an agent does the same on every machine: no threads, NaNs of one form, no instructions whose results
+depend on the processor. Fuel counts its work: about one unit an instruction.
+
+A call ends in one of four ways: with an answer, at the end of its fuel, in a trap, or because it was stopped: by its
+host, or by the guard, where it takes much more real time than its fuel does on a slow machine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import attrs
+from wasmtime import Config, Engine, Func, Memory, Module, Store, Trap, TrapCode, WasmtimeError, _ffi
+from wasmtime import component as components
+
+from flagfall.agents.wasm.wasi import System, component_linker, module_linker
+from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.kernel.channels.framing import MAX_FRAME_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+EXPORTS: Final = ("start", "act", "result")
+
+STACK_BYTES: Final = 2 * 1024**2
+"""Stack of an agent: room for 1,000 calls of Python in Python, which is Python's own limit."""
+
+TICK_SECONDS: Final = 0.1
+"""How often a call finds out whether it has to stop."""
+
+GUARD_SECONDS: Final = 60.0
+"""Real time of a call before the guard stops it, besides the time of its fuel."""
+
+SLOW_UNITS: Final = 20_000_000
+"""Units of fuel a second that the slowest host does; a laptop does 1,000,000,000."""
+
+MAX_TABLE_ELEMENTS: Final = 100_000
+MAX_INSTANCES: Final = 100
+"""Python as a component has 15 instances, and 7,000 elements in its tables."""
+
+
+SETTINGS: Final = f"stack {STACK_BYTES}"
+"""Another text wherever a compiled program cannot be used, or would count differently."""
+
+
+class OutOfFuel(Exception):
+    """A call has used all fuel that it was given."""
+
+
+class Stopped(Exception):
+    """A call was stopped by its host."""
+
+
+@cache
+def engine() -> Engine:
+    """Return the engine of this process."""
+    config = Config()
+    config.consume_fuel = True
+    config.epoch_interruption = True
+    config.cranelift_nan_canonicalization = True
+    config.wasm_threads = False
+    config.wasm_relaxed_simd = False
+    config.max_wasm_stack = STACK_BYTES
+    config.memory_init_cow = True
+    made = Engine(config)
+    threading.Thread(target=_tick, args=(made,), daemon=True, name="flagfall ticks").start()
+    return made
+
+
+def _tick(ticking: Engine) -> None:
+    while True:
+        time.sleep(TICK_SECONDS)
+        ticking.increment_epoch()
+
+
+_deadline_callback: Final[Any] = ctypes.CFUNCTYPE(
+    ctypes.c_size_t,
+    ctypes.POINTER(_ffi.wasmtime_context_t),
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_uint64),
+    ctypes.POINTER(_ffi.wasmtime_update_deadline_kind_t),
+)
+
+
+class Program:
+    """A compiled agent, of which a process needs one for all matches: a module, or a component.
+
+    Args:
+        compiled: the file that `compile_wasm` made the bytes of. It is native code, and believed.
+
+    Raises:
+        UsageError: it lacks something of `agent.wit`.
+    """
+
+    def __init__(self, compiled: Path, *, is_component: bool, name: str) -> None:
+        self.name = name
+        self._link: Callable[[Store], _Exports]
+        if is_component:
+            component = components.Component.deserialize_file(engine(), str(compiled))
+            linked = component_linker(engine(), component)
+            self._link = lambda store: _ComponentExports(store, linked.instantiate(store, component), name)
+        else:
+            module = Module.deserialize_file(engine(), str(compiled))
+            linker = module_linker(engine(), module)
+            self._link = lambda store: _ModuleExports(store, linker.instantiate(store, module), name)
+
+    def link(self, store: Store) -> _Exports:
+        """Return the exports of a new instance."""
+        return self._link(store)
+
+
+def compile_wasm(wasm: bytes) -> bytes:
+    """Return a program compiled for this machine.
+
+    Raises:
+        UsageError: it is not WebAssembly, or of a kind that is not taken.
+    """
+    kind: Any = components.Component if is_component(wasm) else Module
+    try:
+        return bytes(kind(engine(), wasm).serialize())
+    except WasmtimeError as error:
+        raise UsageError(f"not a program in WebAssembly that is taken here: {first_line(str(error))}") from None
+
+
+def is_component(wasm: bytes) -> bool:
+    """Return whether a file is a component, by its header; otherwise it is a module."""
+    return wasm[4:8] == b"\x0d\0\x01\0"
+
+
+class _Exports(Protocol):
+    """The functions of an instance: bytes to bytes."""
+
+    def call(self, export: str, message: bytes) -> bytes: ...
+
+
+class _ModuleExports:
+    """Exports of a module, by the canonical ABI of `agent.wit`: the message lies in memory of `cabi_realloc`."""
+
+    def __init__(self, store: Store, instance: Any, name: str) -> None:
+        self._store = store
+        exports = instance.exports(store)
+        found = {key: exports.get(key) for key in ("memory", "cabi_realloc", *EXPORTS)}
+        for key, one in found.items():
+            if not isinstance(one, Memory if key == "memory" else Func):
+                raise UsageError(f"{name} has no {key}: an agent exports what agent.wit has (docs/agents.md)")
+        self._memory, self._realloc = found["memory"], found["cabi_realloc"]
+        self._functions = {key: (found[key], exports.get(f"cabi_post_{key}")) for key in EXPORTS}
+        begin = exports.get("_initialize")
+        if begin is not None:
+            begin(store)
+
+    def call(self, export: str, message: bytes) -> bytes:
+        store, memory = self._store, self._memory
+        function, after = self._functions[export]
+        at = self._realloc(store, 0, 0, 1, len(message)) % _SIZE
+        if at + len(message) > memory.data_len(store):
+            raise AgentFault("garbage", "its cabi_realloc returned an address outside of its memory")
+        memory.write(store, message, at)
+        pair = function(store, at, len(message)) % _SIZE
+        answer_at, size = (int.from_bytes(self._read(pair + by, 4), "little") for by in (0, 4))
+        answer = self._read(answer_at, _checked(size))
+        if after is not None:
+            after(store, pair)
+        return answer
+
+    def _read(self, at: int, size: int) -> bytes:
+        if at + size > self._memory.data_len(self._store):
+            raise AgentFault("garbage", "it returned an address outside of its memory")
+        return bytes(self._memory.read(self._store, at, at + size))
+
+
+_SIZE: Final = 1 << 32
+
+
+class _ComponentExports:
+    """Exports of a component.
+
+    wasmtime's own conversion of a list takes 0.7 µs for each byte, so bytes are put into its values here.
+    """
+
+    def __init__(self, store: Store, instance: components.Instance, name: str) -> None:
+        self._store = store
+        self._functions = {key: instance.get_func(store, key) for key in EXPORTS}
+        for key, function in self._functions.items():
+            if function is None or not _takes_bytes(function.type(store)):
+                raise UsageError(f"{name} has no {key} of agent.wit, which takes and returns list<u8>")
+
+    def call(self, export: str, message: bytes) -> bytes:
+        function: Any = self._functions[export]
+        context, size = self._store._context(), len(message)  # noqa: SLF001 - see the class
+        cells = bytearray(size * _CELL)
+        cells[0::_CELL] = bytes([_ffi.WASMTIME_COMPONENT_U8.value]) * size
+        cells[_PLACE::_CELL] = message
+        given, answer = _ffi.wasmtime_component_val_t(), _ffi.wasmtime_component_val_t()
+        given.kind = _ffi.WASMTIME_COMPONENT_LIST
+        values = (ctypes.c_char * len(cells)).from_buffer(cells)
+        _ffi.wasmtime_component_vallist_new(
+            ctypes.byref(given.of.list), size, ctypes.cast(values, ctypes.POINTER(_ffi.wasmtime_component_val_t))
+        )
+        try:
+            error = _ffi.wasmtime_component_func_call(
+                ctypes.byref(function._func), context, ctypes.byref(given), 1, ctypes.byref(answer), 1  # noqa: SLF001
+            )
+            if error:
+                raise WasmtimeError._from_ptr(error)  # noqa: SLF001
+            try:
+                count = _checked(answer.of.list.size)
+                found = ctypes.string_at(answer.of.list.data, count * _CELL)[_PLACE::_CELL] if count else b""
+            finally:
+                _ffi.wasmtime_component_val_delete(ctypes.byref(answer))
+            return found
+        finally:
+            _ffi.wasmtime_component_val_delete(ctypes.byref(given))
+
+
+_CELL: Final = ctypes.sizeof(_ffi.wasmtime_component_val_t)
+_PLACE: Final[int] = _ffi.wasmtime_component_val_t.of.offset
+"""Size of a value in wasmtime's lists, and the place of a byte in it."""
+
+
+def _takes_bytes(kind: Any) -> bool:
+    types = [*(type_ for _, type_ in kind.params), kind.result]
+    return len(types) == 2 and all(  # noqa: PLR2004 - the message and the answer
+        isinstance(one, components.ListType) and isinstance(one.element, components.U8) for one in types
+    )
+
+
+def _checked(size: int) -> int:
+    if size > MAX_FRAME_BYTES:
+        raise AgentFault("garbage", f"an answer of {size} bytes: {MAX_FRAME_BYTES} are the most")
+    return size
+
+
+class Machine:
+    """One agent's instance of a program, with memory and fuel of its own; of one match.
+
+    Args:
+        memory: the most bytes of its memory.
+        system: what it has of the world.
+
+    Attributes:
+        used: the fuel that the last call has used.
+    """
+
+    def __init__(self, program: Program, memory: int, system: System) -> None:
+        self.used = 0
+        self._program = program
+        self._system = system
+        self._exports: _Exports | None = None
+        self._stopped = False
+        self._until = 0.0
+        self._store = Store(engine())
+        self._store.set_limits(memory, MAX_TABLE_ELEMENTS, MAX_INSTANCES, MAX_INSTANCES, 1)
+        self._on_tick = _deadline_callback(self._tick)
+        _ffi.wasmtime_store_epoch_deadline_callback(self._store.ptr(), self._on_tick, None, _NOTHING)
+
+    def _tick(self, _context: Any, _data: Any, ticks: Any, kind: Any) -> int:
+        """Let a call go on for a tick, or end it: wasmtime takes an error for the end."""
+        if self._stopped or time.monotonic() > self._until:
+            error = WasmtimeError("stopped")
+            return ctypes.cast(error._consume(), ctypes.c_void_p).value or 0  # noqa: SLF001
+        ticks[0] = 1
+        kind[0] = 0
+        return 0
+
+    def stop(self) -> None:
+        """End the call that another thread makes, within a tick."""
+        self._stopped = True
+
+    def call(self, export: str, message: bytes, units: int) -> bytes:
+        """Call an export; the first call makes the instance.
+
+        Args:
+            units: the fuel that it gets.
+
+        Raises:
+            OutOfFuel: it has used all of it.
+            Stopped: `stop` was called.
+            AgentFault: the agent crashed, or its answer is too long.
+            HostFault: it took much more real time than its fuel does.
+        """
+        store, system = self._store, self._system
+        self._until = time.monotonic() + GUARD_SECONDS + units / SLOW_UNITS
+        store.set_epoch_deadline(1)
+        system.begin_call(store, units)
+        try:
+            if self._exports is None:
+                self._exports = self._program.link(store)
+            return self._exports.call(export, message)
+        except (WasmtimeError, Trap) as error:
+            raise self._fault(str(error), getattr(error, "trap_code", None)) from None
+        finally:
+            self.used = system.end_call()
+
+    def _fault(self, text: str, code: Any) -> Exception:
+        if self._stopped:
+            return Stopped()
+        if time.monotonic() > self._until:
+            return HostFault(f"{self._program.name}: this machine is too slow: the guard stopped a call")
+        if self._system.ended:
+            return AgentFault("crashed", self._system.ended)
+        if code is TrapCode.OUT_OF_FUEL or "all fuel consumed" in text:
+            return OutOfFuel()
+        return AgentFault("crashed", why_trapped(text))
+
+
+_NOTHING: Final[Any] = ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
+
+
+def why_trapped(text: str) -> str:
+    """Return one line of what wasmtime says of a trap: its reason, without the addresses of the frames."""
+    return first_line(text.rpartition("Caused by:")[2].strip().removeprefix("0: "))
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text."""
+    return text.strip().partition("\n")[0][:200]
