@@ -18,7 +18,14 @@ from flagfall.agents.samples import basic
 from flagfall.agents.samples.langroom_solver import LangRoomSolver
 from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.spec import AgentSpec
-from flagfall.code_loader import check_file, check_member, find_member, load_module, module_aliases, which_member
+from flagfall.code_loader import (
+    check_file,
+    check_member,
+    find_member,
+    load_module,
+    module_aliases,
+    which_member,
+)
 from flagfall.errors import UsageError, suggest
 from flagfall.texts import parse_text
 from flagfall.timing import NEVER_NS, ElapsedTimer
