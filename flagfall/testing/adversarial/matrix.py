@@ -194,7 +194,6 @@ ROWS: Final = (
     Row(
         "gives its host an address that it does not have", "gives_the_host_bad_addresses", _in_wasm("crashed")
     ),
-    Row("lacks the function that answers", "lacks_an_export", _in_wasm("not started")),
 )
 """All rows of the matrix. On a slow machine the time limit of a turn may come before another limit. In
 WebAssembly there is one verdict, whatever the machine does."""

@@ -34,7 +34,6 @@ def _module(
     says: str = "",
     pages: str = str(_PAGES),
     room: int = _ROOM_AT,
-    act: str = "act",
 ) -> str:
     """Return the text of a module that answers with the index of the turn.
 
@@ -45,7 +44,6 @@ def _module(
         says: a text for `bad`, at `_OTHER_AT`.
         pages: its memory.
         room: the address that it gives for messages.
-        act: the name of the export that answers.
     """
     number, action = (_ANSWER_AT + at for at in _digits())
     return f"""(module {imports}
@@ -80,7 +78,7 @@ def _module(
     (func (export "start") (param i32 i32) (result i32)
       {start} (call $says (i32.const {_READY_AT}) (i32.const {len(_READY)})))
     (func (export "result") (param i32 i32) (result i32) (unreachable))
-    (func (export "{act}") (param $message i32) (param $size i32) (result i32) (local $n i32)
+    (func (export "act") (param $message i32) (param $size i32) (result i32) (local $n i32)
       (call $read_turn (i32.add (local.get $message) (i32.const {len(_ASK)})))
       (if (i32.eq (global.get $turn) (i32.const {TURN})) (then {bad}))
       (call $answer (global.get $turn))))"""
@@ -168,6 +166,5 @@ MODULES: Final[Mapping[str, str]] = {
     "gives_the_host_bad_addresses": _module(
         "(drop (call $random_get (i32.const -16) (i32.const 64)))", imports=_wasi("random_get", "i32 i32")
     ),
-    "lacks_an_export": _module(act="acts"),
 }
 """Texts of the modules, by the names of the agents."""
