@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 HostKind: TypeAlias = Literal["task", "thread", "process", "wasm", "remote"]
-"""Place of an agent: in the event loop, in a thread, in a process that is started for it, in WebAssembly, or in
-a program that connects."""
+"""Place of an agent: in the event loop, in a thread, in a process that is started for it, in a
+virtual machine for WebAssembly, or in a program that connects."""
 
 LocalHostKind: TypeAlias = Literal["task", "thread", "process", "wasm"]
 """The kinds of hosts that a user can choose; an agent that connects is always remote."""
@@ -174,7 +174,8 @@ class AgentHost(Protocol):
         Cancellation stops the agent by all available means; the call returns when the agent has ended.
 
         On the virtual clock, time stands still while this runs and does not wait for a turn, unless `kind` is
-        `task`, or `wasm`, which counts its agent's time itself. So where it waits for the real world, it limits that by `flagfall.timing.clocks.real_limit`.
+        `task`, or `wasm`, which counts its agent's time itself. So where it waits for the real world, it
+        limits that by `flagfall.timing.clocks.real_limit`.
 
         Raises:
             AgentFault: the agent failed; its seat is disqualified.
