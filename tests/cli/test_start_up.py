@@ -60,7 +60,7 @@ def test_a_match_of_a_byte_task_imports_no_numerical_library():
 
 
 def test_a_plan_without_games_needs_neither_their_engine_nor_what_that_needs():
-    modules = modules_after("import flagfall.cli.gvgai.execution, flagfall.tournament.plan.parser")
+    modules = modules_after("import flagfall.cli.gvgai.options, flagfall.tournament.plan.parser")
     assert not {name for name in modules if name.startswith(("flagfall.tasks.vgdl.engine", "gymnasium"))}
     assert not modules & {"asyncio", "flagfall.gvgai.play_track"}
 
