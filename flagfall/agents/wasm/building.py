@@ -286,7 +286,5 @@ def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
         errors="replace",
     )
     if done.returncode:
-        said = next(
-            (line for line in done.stderr.splitlines() if "Error" in line), done.stderr[-500:].strip()
-        )
-        raise UsageError(f"{what} failed: {said}")
+        found = _ERROR.findall(done.stderr)
+        raise UsageError(f"{what}: {found[-1] if found else done.stderr[-500:].strip()}")
