@@ -16,9 +16,11 @@ linked into it, sets `PYTHONHASHSEED` before.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import stat
 import subprocess
@@ -77,6 +79,10 @@ from flagfall.agents.wasm.engine import compile_wasm
 sys.path.pop(0)
 Path(sys.argv[2]).write_bytes(compile_wasm(Path(sys.argv[1]).read_bytes()))
 """
+
+
+_ERROR: Final = re.compile(r"^[\w.]*Error: (.+)$", re.MULTILINE)
+"""The line of a traceback that says what went wrong."""
 
 
 def check_installed(*, python: bool) -> None:
@@ -148,6 +154,9 @@ def _load(compiled: Path, wasm: Path, name: str) -> Program:
 
     with wasm.open("rb") as file:
         return Program(compiled, is_component=is_component(file.read(8)), name=name)
+
+
+atexit.register(_load.cache_clear)  # wasmtime's Python fails where its objects outlive its modules
 
 
 def cache_folder() -> Path:
@@ -277,7 +286,5 @@ def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
         errors="replace",
     )
     if done.returncode:
-        said = next(
-            (line for line in done.stderr.splitlines() if "Error" in line), done.stderr[-500:].strip()
-        )
-        raise UsageError(f"{what} failed: {said}")
+        found = _ERROR.findall(done.stderr)
+        raise UsageError(f"{what}: {found[-1] if found else done.stderr[-500:].strip()}")
