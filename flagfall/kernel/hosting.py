@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 import attrs
 
 if TYPE_CHECKING:
-    import trio
-
     from flagfall.kernel.channels.turn_channel import PlayedTurn
     from flagfall.kernel.seat import HostSeat
     from flagfall.kernel.spaces import Spaces, TaskDescription
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
 
 
 HostKind: TypeAlias = Literal["task", "thread", "process", "wasm", "remote"]
-"""Place of an agent: in the event loop, in a thread, in a process that is started for it, in WebAssembly, or in
-a program that connects."""
+"""Place of an agent: in the event loop, in a thread, in a process that is started for it, in a
+virtual machine for WebAssembly, or in a program that connects."""
 
 LocalHostKind: TypeAlias = Literal["task", "thread", "process", "wasm"]
 """The kinds of hosts that a user can choose; an agent that connects is always remote."""
@@ -63,7 +61,7 @@ class Briefing:
         default=lambda _usage: None, repr=False, eq=False
     )
 
-    _real_time: Callable[[float], AbstractContextManager[trio.CancelScope, bool]] | None = attrs.field(
+    _real_time: Callable[[float], AbstractContextManager[Any, bool]] | None = attrs.field(
         default=None, repr=False, eq=False
     )
 
@@ -110,7 +108,7 @@ class Briefing:
         if waits is not None:
             await waits
 
-    def real_time(self, seconds: float) -> AbstractContextManager[trio.CancelScope, bool]:
+    def real_time(self, seconds: float) -> AbstractContextManager[Any, bool]:
         """Return a context in which an agent under trio waits for the real world, such as for a server.
 
         Inside of it the virtual clock of a match stands still, and on every clock its body is cancelled after
@@ -176,7 +174,8 @@ class AgentHost(Protocol):
         Cancellation stops the agent by all available means; the call returns when the agent has ended.
 
         On the virtual clock, time stands still while this runs and does not wait for a turn, unless `kind` is
-        `task`, or `wasm`, which counts its agent's time itself. So where it waits for the real world, it limits that by `flagfall.timing.clocks.real_limit`.
+        `task`, or `wasm`, which counts its agent's time itself. So where it waits for the real world, it
+        limits that by `flagfall.timing.clocks.real_limit`.
 
         Raises:
             AgentFault: the agent failed; its seat is disqualified.

@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
-from flagfall.errors import HostFault
 from flagfall.timing.control import NANODOLLARS
-from flagfall.timing.rates import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from flagfall.kernel.seat import HostSeat
     from flagfall.timing import Budget
+    from flagfall.timing.rates import Tokens
 
 Number = TypeVar("Number", int, float)
 
@@ -125,25 +121,3 @@ def _sum(one: Number | None, other: Number | None, most: Number) -> Number | Non
 
 NOTHING: Final = Usage()
 """What is known of a turn without a note."""
-
-
-async def think(seat: HostSeat, failed: Callable[[HostFault], None], usage: Usage) -> None:
-    """Take the report of a seat's agent, and let the think time pass that follows from it.
-
-    Args:
-        failed: ends the match as void: a rate needs numbers that are not reported.
-    """
-    if seat.notes is not None and not seat.is_closed():
-        seat.notes.use(seat.number, seat.stats, seat.budget, usage)
-    if not isinstance(seat.rate, Tokens):
-        return
-    time_ns = usage.time_ns(seat.rate)
-    if time_ns is not None:
-        await seat.spend(time_ns)
-        return
-    failed(
-        HostFault(
-            f"seat {seat.number}: {seat.rate} needs the tokens of each answer, and they are not known: if the"
-            " server of llm reports none, add the option tokenizer=FILE"
-        )
-    )

@@ -1,4 +1,4 @@
-"""The timer of a turn, as an agent sees it: in the event loop, at the other end of a connection, in WebAssembly.
+"""The timer of a turn, as an agent sees it wherever it runs.
 
 It stands alone, so that it can be imported where there is no trio.
 """

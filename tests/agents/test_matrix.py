@@ -10,8 +10,9 @@ import pytest
 
 from flagfall.agents.process.sandbox import check_sandbox
 from flagfall.errors import UsageError
-from flagfall.testing.adversarial import agents
+from flagfall.testing.adversarial import agents, plain_agents
 from flagfall.testing.adversarial.matrix import PLACES, ROWS, Finding, Place, Row, matrix_rows, run_row
+from flagfall.testing.adversarial.wasm_agents import MODULES
 
 QUICK: Mapping[Place, Collection[str]] = {
     "process": (
@@ -30,8 +31,10 @@ QUICK: Mapping[Place, Collection[str]] = {
         "RaisesInAct",
     ),
     "sandbox": ("fills_the_disk", "opens_a_socket", "reads_its_opponents_files", "uses_kernel_interfaces"),
+    "wasm": tuple(MODULES),
 }
-"""Agents that a program of its own, or a sandbox, meets in ordinary tests: one for each way that they end."""
+"""Agents that a program of its own, a sandbox or WebAssembly meets in ordinary tests: one for each way that
+they end."""
 
 
 def cases() -> list[Any]:
@@ -48,13 +51,13 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("row", "place"), cases())
-async def test_every_bad_agent_gets_its_verdict_and_leaves_nothing(row: Row, place: Place):
+def test_every_bad_agent_gets_its_verdict_and_leaves_nothing(row: Row, place: Place):
     if place == "sandbox":
         try:
             check_sandbox()
         except UsageError as error:
             pytest.skip(str(error))
-    finding = await run_row(row, place)
+    finding = run_row(row, place)
     assert finding.verdict in row.verdicts[place], finding
     assert finding.lost == "", finding
     assert finding.as_expected, finding.left
@@ -62,8 +65,10 @@ async def test_every_bad_agent_gets_its_verdict_and_leaves_nothing(row: Row, pla
 
 def test_every_row_names_an_agent_and_places_that_are_there():
     for row in ROWS:
-        assert hasattr(agents, row.agent)
+        assert hasattr(agents, row.agent) or hasattr(plain_agents, row.agent) or set(row.verdicts) == {"wasm"}
+        assert "wasm" not in row.verdicts or row.agent in MODULES or hasattr(plain_agents, row.agent)
         assert set(row.verdicts) <= set(PLACES)
+    assert set(MODULES) <= {row.agent for row in ROWS if "wasm" in row.verdicts}
     assert len({row.agent for row in ROWS}) == len({row.does for row in ROWS}) == len(ROWS)
 
 

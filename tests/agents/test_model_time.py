@@ -16,12 +16,14 @@ import trio
 from gymnasium import spaces
 
 from flagfall import Journal, read_journal
+from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.samples.llm.settings import ModelOptions
 from flagfall.errors import HostFault
 from flagfall.events import TurnPlayed
-from flagfall.timing import MS, S, VirtualClock
+from flagfall.kernel.hosting import Briefing
+from flagfall.timing import MS, ElapsedTimer, S, VirtualClock
 from flagfall.timing.latency import SeatLatency
 from tests.fakes import CountTask, InTurnTask, Played, TogetherTask, play_here
 from tests.model_server import Answer, Server, completes, model, status
@@ -219,3 +221,95 @@ def test_a_tokenizer_counts_what_the_server_does_not_report(server: Any, tokeniz
         game(CountTask, 1), model(reported, tokenizer=str(tokenizer)), think="tokens(1/s)", control="untimed"
     )
     assert [played.turns[0].note[name] for name in ("prompt_tokens", "answer_tokens")] == [7, 2]
+
+
+# Budgets of tokens and of cost.
+
+
+class Frugal:
+    """Uses 40 tokens a turn, as long as there are some, and remembers what it was told."""
+
+    measures = "tokens"
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def start(self, briefing: Briefing) -> None:
+        self.briefing = briefing
+
+    async def act(self, _observation: Any, timer: ElapsedTimer) -> int:
+        self.told.append((timer.tokens_left, timer.cost_left))
+        if 0 not in self.told[-1]:
+            await self.briefing.think(prompt_tokens=30, answer_tokens=10, cost=0.5)
+        return 3
+
+
+def test_a_spent_budget_makes_every_further_turn_late_at_once(server: Any):
+    running = server(completes({"action": 3}, prompt_tokens=30, completion_tokens=10))
+    control = "act=3s/30s budget=100tokens"
+    played = play(game(CountTask, 6), model(running), think="tokens(10/s)", control=control)
+    assert played.verdicts() == ["on time"] * 3 + ["late"] * 3
+    assert [turn.spent_ns for turn in played.turns] == [S, S, S, 0, 0, 0]
+    asked = [one["messages"][-1]["content"] for one in running.asked]
+    assert [
+        f"Left for the match: {left} tokens" in text for left, text in zip((100, 60, 20), asked, strict=True)
+    ] == [True] * 3
+    played = play(game(CountTask, 6), model(running), think="tokens(10/s)", control=f"{control} late=out")
+    assert played.verdicts() == ["on time"] * 3 + ["disqualified"]
+
+
+def test_a_budget_of_cost_and_what_an_agent_is_told():
+    agent = Frugal()
+    played = play(game(CountTask, 4), agent, think="tokens(10/s)", control="act=3s/30s budget=1ktokens/1USD")
+    assert played.verdicts() == ["on time", "on time", "late", "late"]
+    assert agent.told == [(1000, 1.0), (960, 0.5), (920, 0.0), (920, 0.0)]
+    noted = {"prompt_tokens": 30, "answer_tokens": 10, "cost": 0.5}
+    assert [turn.note for turn in played.turns] == [noted, noted, None, None]
+    assert played.stats().noted == {"prompt_tokens": 60, "answer_tokens": 20, "cost": 1.0}
+
+
+@pytest.mark.parametrize("host", ["task", "thread"])
+async def test_on_the_wall_clock_budgets_are_charged_by_the_same_report(host: Any):
+    agent = Frugal()
+    played = await play_here(
+        game(CountTask, 4), host_agent(agent, host), control="act=20s start=20s budget=80tokens/9USD"
+    )
+    assert played.verdicts() == ["on time", "on time", "late", "late"]
+    assert agent.told[:3] == [(80, 9.0), (40, 8.5), (0, 8.0)]
+
+
+def test_a_note_with_these_numbers_is_a_report_and_others_keep_their_place():
+    class Noting(Frugal):
+        async def act(self, _observation: Any, timer: ElapsedTimer) -> int:
+            self.told.append(timer.tokens_left)
+            self.briefing.note({"prompt_tokens": 50, "why": "because"})
+            return 3
+
+    class Both(Frugal):
+        async def act(self, _observation: Any, _timer: ElapsedTimer) -> int:
+            await self.briefing.think(prompt_tokens=1, answer_tokens=2)
+            self.briefing.note("because")
+            await self.briefing.think(prompt_tokens=1, answer_tokens=2)
+            return 3
+
+    agent = Noting()
+    played = play(game(CountTask, 3), agent, think=None, control="act=3s budget=100tokens")
+    assert (played.verdicts(), agent.told) == (["on time", "on time", "late"], [100, 50, 0])
+    played = play(game(CountTask, 1), Both(), think="tokens(4/s)")
+    (turn,) = played.turns
+    assert turn.note == {"prompt_tokens": 2, "answer_tokens": 4, "requests": 2, "note": "because"}
+    assert turn.spent_ns == S
+
+
+@pytest.mark.parametrize(
+    "numbers", [{"prompt_tokens": -1, "answer_tokens": 0}, {"prompt_tokens": 0, "answer_tokens": 1.5}]
+)
+def test_a_report_that_cannot_be_is_the_fault_of_its_agent(numbers: Any):
+    class Wrong(Frugal):
+        async def act(self, _observation: Any, _timer: ElapsedTimer) -> int:
+            await self.briefing.think(**numbers)
+            return 3
+
+    played = play(game(CountTask, 2), Wrong(), think="tokens(10/s)")
+    assert [out.reason for out in played.disqualified] == ["crashed"]
+    assert "write a whole number from 0" in played.disqualified[0].detail

@@ -1,1 +1,1 @@
-"""Agents in WebAssembly: their virtual machine, its system interface, and components built of Python agents."""
+"""Agents in WebAssembly: virtual machine, system interface, and the building of programs."""

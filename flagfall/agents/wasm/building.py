@@ -1,15 +1,17 @@
 """Programs for the virtual machine, made once: the component that runs Python agents, and compiled programs.
 
-One component runs every Python agent: it is a Python with `flagfall.agents.wasm.guest`, to which the agent's own modules
-are sent as the match begins. So nothing of an agent is executed on this machine to build it, and an agent that was
-changed starts as fast as before. componentize-py makes it, in a process: 20 s. wasmtime compiles it, in another: 15 s.
+One component runs every Python agent: it is a Python with `flagfall.agents.wasm.guest`, to which the agent's
+own modules are sent as the match begins. So nothing of an agent is executed on this machine to build it, and
+an agent that was changed starts as fast as before. componentize-py makes it, in a process: 20 s. wasmtime
+compiles it, in another: 15 s.
 
-Both are kept in the user's cache folder, under digests of all that they follow from. Compiled programs are native code,
-and executed: the folder has to belong to the user, with no access for others, and no file is ever taken from elsewhere.
+Both are kept in the user's cache folder, under digests of all that they follow from. Compiled programs are
+native code, and executed: the folder has to belong to the user, with no access for others, and no file is
+ever taken from elsewhere.
 
-A component has to be the same wherever it is built. Python draws a secret for the hashes of texts when it begins, which
-is when the component is built, and orders sets by it; so a library of a few instructions, linked into it, sets
-`PYTHONHASHSEED` before.
+A component has to be the same wherever it is built. Python draws a secret for the hashes of texts when it
+begins, which is when the component is built, and orders sets by it; so a library of a few instructions,
+linked into it, sets `PYTHONHASHSEED` before.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -31,7 +34,7 @@ from typing import TYPE_CHECKING, Final
 from flagfall.errors import HostFault, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from flagfall.agents.spec import AgentSpec
     from flagfall.agents.wasm.engine import Program
@@ -104,7 +107,9 @@ def program_of(spec: AgentSpec, name: str) -> Program:
         HostFault: the cache folder cannot be written.
     """
     wasm = _wasm_of(spec)
-    with tempfile.TemporaryDirectory(prefix="flagfall-") as folder:
+    if is_ready(spec):
+        return _load(_compiled(wasm), wasm, name)
+    with tempfile.TemporaryDirectory(prefix="flagfall-") as folder, _alone():
         if spec.scheme == "python" and not _is_own(wasm):
             _keep(_componentize(Path(folder)), wasm)
         compiled = _compiled(wasm)
@@ -113,6 +118,19 @@ def program_of(spec: AgentSpec, name: str) -> Program:
             _run(["-c", _COMPILE, str(wasm), str(output)], f"compiling {name}", {})
             _keep(output, compiled)
     return _load(compiled, wasm, name)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait until no other process of this user builds; where that cannot be done, two may build the same."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    with (cache_folder() / "lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _wasm_of(spec: AgentSpec) -> Path:
@@ -151,7 +169,9 @@ def cache_folder() -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}; set XDG_CACHE_HOME to another folder") from error
+        raise UsageError(
+            f"{folder} cannot be made: {error.strerror}; set XDG_CACHE_HOME to another folder"
+        ) from error
     if not stat.S_ISDIR(found.st_mode) or not _is_private(found):
         raise UsageError(f"{folder} has native code, so it has to belong to you alone, with mode 0700")
     return folder
@@ -247,7 +267,7 @@ def _componentize(folder: Path) -> Path:
 
 def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
     """Run a program of this Python; raises `UsageError` with what it says last, if it fails."""
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - this Python
         [sys.executable, *words],
         check=False,
         env={**os.environ, **variables},
@@ -257,5 +277,7 @@ def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
         errors="replace",
     )
     if done.returncode:
-        said = next((line for line in done.stderr.splitlines() if "Error" in line), done.stderr[-500:].strip())
+        said = next(
+            (line for line in done.stderr.splitlines() if "Error" in line), done.stderr[-500:].strip()
+        )
         raise UsageError(f"{what} failed: {said}")

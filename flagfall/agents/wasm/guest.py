@@ -1,8 +1,9 @@
 """The agent's end of the protocol inside WebAssembly: loads a Python agent, and answers message by message.
 
-`flagfall.agents.wasm.building` makes this module the root of a component. It runs there, on the component's own
-Python: without files, so the modules of the agent come in the `hello`, and all else is imported when the component
-is built; without numpy, so arrays are nested lists; and without an event loop, so agents have plain methods.
+`flagfall.agents.wasm.building` makes this module the root of a component. It runs there, on the component's
+own Python: without files, so the modules of the agent come in the `hello`, and all else is imported when the
+component is built; without numpy, so arrays are nested lists; and without an event loop, so agents have plain
+methods.
 """
 
 from __future__ import annotations
@@ -39,17 +40,63 @@ from flagfall.timing.elapsed_timer import ElapsedTimer
 hide_frames(__file__)
 
 LIBRARY: Final = (
-    *("abc", "array", "ast", "bisect", "calendar", "cmath", "collections.abc", "colorsys", "contextlib", "copy"),
+    *(
+        "abc",
+        "array",
+        "ast",
+        "bisect",
+        "calendar",
+        "cmath",
+        "collections.abc",
+        "colorsys",
+        "contextlib",
+        "copy",
+    ),
     *("csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib"),
-    *("hashlib", "heapq", "io", "itertools", "logging", "math", "numbers", "operator", "os.path", "pathlib", "pickle"),
-    *("pprint", "queue", "random", "re", "secrets", "statistics", "string", "struct", "textwrap", "threading"),
+    *(
+        "hashlib",
+        "heapq",
+        "io",
+        "itertools",
+        "logging",
+        "math",
+        "numbers",
+        "operator",
+        "os.path",
+        "pathlib",
+        "pickle",
+    ),
+    *(
+        "pprint",
+        "queue",
+        "random",
+        "re",
+        "secrets",
+        "statistics",
+        "string",
+        "struct",
+        "textwrap",
+        "threading",
+    ),
     *("timeit", "traceback", "types", "typing", "unicodedata", "uuid", "warnings", "weakref", "zlib"),
 )
 """Modules of the standard library for agents; a component has no files to import others from."""
 
 _ELEMENTS: Final = {
-    **{"|b1": "?", "|i1": "b", "|u1": "B", "<i2": "h", "<u2": "H", "<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q"},
-    **{"<f2": "e", "<f4": "f", "<f8": "d", "<c8": "f", "<c16": "d"},
+    "|b1": "?",
+    "|i1": "b",
+    "|u1": "B",
+    "<i2": "h",
+    "<u2": "H",
+    "<i4": "i",
+    "<u4": "I",
+    "<i8": "q",
+    "<u8": "Q",
+    "<f2": "e",
+    "<f4": "f",
+    "<f8": "d",
+    "<c8": "f",
+    "<c16": "d",
 }
 """Formats of the elements of arrays, by the names that the protocol has for them."""
 
@@ -57,21 +104,21 @@ _ELEMENTS: Final = {
 class WitWorld:
     """The exports of the component (`agent.wit`), of which each call has an instance of its own."""
 
-    _player: ClassVar[_Player]
+    player: ClassVar[_Player]
 
     def start(self, message: bytes) -> bytes:
         """Load the agent."""
         try:
-            player = WitWorld._player = _Player(_decode(message))
+            player = WitWorld.player = _Player(_decode(message))
             return _encode(player.start())
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - the agent's
             return _failed("not started", error)
 
     def act(self, message: bytes) -> bytes:
         """Answer a turn."""
         try:
-            return _encode(self._player.answer(_decode(message)))
-        except BaseException as error:
+            return _encode(self.player.answer(_decode(message)))
+        except BaseException as error:  # noqa: BLE001 - the agent's
             return _failed("crashed", error)
 
     result = act
@@ -87,8 +134,10 @@ class _Player:
         self._text = ""
         self._noted: Any = None
         self._note: Any = None
-        self._time: tuple[int, int, object] = time.perf_counter_ns(), NEVER_NS, None
-        self._agent = _plain(adapt(_load(hello["agent"], hello["files"]), ElapsedTimer(time.perf_counter_ns, self._turn)))
+        self._time: tuple[int, int, object] = 0, NEVER_NS, None
+        agent = _load(hello["agent"], hello["files"])
+        self._has_timer = _takes_timer(agent)
+        self._agent = _plain(adapt(agent, ElapsedTimer(time.perf_counter_ns, self._turn)))
         self._learn(hello)
         self._briefing = Briefing(
             hello["seat"],
@@ -99,7 +148,7 @@ class _Player:
             self._take_note,
             lambda: self._task,
             lambda: self._text,
-            tuple(SimpleNamespace(**turn) for turn in hello.get("transcript", ())),
+            [_transcribed(turn) for turn in hello.get("transcript", ())],
             lambda: self._noted,
         )
 
@@ -114,7 +163,9 @@ class _Player:
             self._spaces = Spaces(**message["spaces"])
         if "task" in message:
             task = message["task"]
-            self._task = None if task is None else TaskDescription(**{**task, "actions": tuple(task["actions"])})
+            self._task = (
+                None if task is None else TaskDescription(**{**task, "actions": tuple(task["actions"])})
+            )
 
     def start(self) -> Mapping[str, Any]:
         """Start the agent; return the message that it is ready."""
@@ -133,7 +184,8 @@ class _Player:
         self._noted, self._note = ask.get("noted"), None
         late = SimpleNamespace(**ask["late"]) if "late" in ask else None
         limit_ns = ask["limit_ns"]
-        self._time = time.perf_counter_ns(), NEVER_NS if limit_ns is None else limit_ns, late
+        if self._has_timer:  # a look at the clock is a call of the host, which has its price
+            self._time = time.perf_counter_ns(), NEVER_NS if limit_ns is None else limit_ns, late
         turn: Any = SimpleNamespace(
             number=ask["number"],
             observation=ask["observation"],
@@ -147,10 +199,28 @@ class _Player:
         return answer if self._note is None else {**answer, "note": self._note}
 
 
+def _transcribed(turn: Mapping[str, Any]) -> Any:
+    return SimpleNamespace(**turn)
+
+
+def _takes_timer(agent: Any) -> bool:
+    """Return whether a method of an agent, or the function that it is, has an argument for the timer."""
+    methods = (agent, *(getattr(agent, name, None) for name in ("init", "act", "reply", "result")))
+    with suppress(TypeError, ValueError):
+        return any(
+            "timer" in name.lower()
+            for one in methods
+            if callable(one)
+            for name in inspect.signature(one).parameters
+        )
+    return True
+
+
 def _plain(agent: AdaptedAgent) -> AdaptedAgent:
     if agent.run is not None or agent.answers_async:
         raise UsageError(
-            "an agent in WebAssembly has plain methods: there is no event loop for `async` ones, or for run(seat)"
+            "an agent in WebAssembly has plain methods: there is no event loop for `async` ones, or for"
+            " run(seat)"
         )
     return agent
 
@@ -162,11 +232,11 @@ def _made(value: Any) -> Any:
 
 
 def _decode(message: bytes) -> Any:
-    return json.loads(message, object_hook=_with_lists)
+    return _DECODER.decode(message.decode())
 
 
 def _encode(message: Mapping[str, Any]) -> bytes:
-    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    return _ENCODER.encode(message).encode("utf-8", "replace")
 
 
 def _failed(reason: str, error: BaseException) -> bytes:
@@ -185,11 +255,19 @@ def _with_lists(value: dict[str, Any]) -> Any:
     return _nested(elements, [*shape, 2] if dtype.startswith("<c") else shape)
 
 
+_DECODER: Final = json.JSONDecoder(object_hook=_with_lists)
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
 def _nested(elements: list[Any], shape: Sequence[int]) -> Any:
     if not shape:
         return elements[0]
     size = prod(shape[1:])
-    return [_nested(elements[at * size : (at + 1) * size], shape[1:]) for at in range(shape[0])] if shape[1:] else elements
+    return (
+        [_nested(elements[at * size : (at + 1) * size], shape[1:]) for at in range(shape[0])]
+        if shape[1:]
+        else elements
+    )
 
 
 class _OwnModules(MetaPathFinder, Loader):
@@ -197,9 +275,11 @@ class _OwnModules(MetaPathFinder, Loader):
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self._files = files
-        self._folders = {name[: at] for name in files for at, sign in enumerate(name) if sign == "/"}
+        self._folders = {name[:at] for name in files for at, sign in enumerate(name) if sign == "/"}
 
-    def find_spec(self, fullname: str, _path: Sequence[str] | None = None, _target: Any = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None = None, _target: Any = None
+    ) -> ModuleSpec | None:
         """Return a spec for a module or package of the agent."""
         place = fullname.replace(".", "/")
         for name, is_package in ((f"{place}/__init__.py", True), (f"{place}.py", False)):
@@ -247,13 +327,20 @@ def _settle() -> None:
     sys.path.clear()
     sys.path_importer_cache.clear()
     sys.meta_path[:] = [BuiltinImporter, FrozenImporter]
-    hello = {"seat": 0, "seats": 1, "seed": 0, "time_control": "", "agent": "bot.py:Bot", "files": {"bot.py": _REHEARSED}}
+    hello = {
+        "seat": 0,
+        "seats": 1,
+        "seed": 0,
+        "time_control": "",
+        "agent": "bot.py:Bot",
+        "files": {"bot.py": _REHEARSED},
+    }
     ask = {"number": 0, "phase": "act", "observation": 1, "reward": 0, "limit_ns": None}
     world = WitWorld()
     world.start(_encode(hello))
     if b"answer" not in (answer := world.act(_encode(ask))):
         raise RuntimeError(answer)
-    del sys.modules["bot"], WitWorld._player
+    del sys.modules["bot"], WitWorld.player
     sys.meta_path.pop()
     linecache.clearcache()
     for stream in (sys.stdout, sys.stderr):

@@ -1,10 +1,12 @@
 """Host of agents in WebAssembly: modules and components, and Python agents.
 
-An agent is called once for each message of the agent protocol, in a thread, and its work is counted in units of fuel. By
-the rate of its seat they are its time, which passes on the virtual clock before its answer is heard. So whatever it does,
-and whatever this machine does meanwhile, its times, its verdicts and its match are the same.
+An agent is called once for each message of the agent protocol, in a thread, and its work is counted in units
+of fuel. By the rate of its seat they are its time, which passes on the virtual clock before its answer is
+heard. So whatever it does, and whatever this machine does meanwhile, its times, its verdicts and its match
+are the same.
 
-Where the seat has no rate, the work takes the time of the clock: none on a virtual one, and real time on the wall's.
+Where the seat has no rate, the work takes the time of the clock: none on a virtual one, and real time on the
+wall's.
 """
 
 from __future__ import annotations
@@ -39,21 +41,22 @@ DEFAULT_MEMORY: Final = 512 * 1024**2
 """Memory of an agent, in bytes, unless its limits say otherwise."""
 
 MAX_UNITS: Final = 30_000_000_000
-"""Fuel of a call that no clock ends: half a minute of a fast machine. An agent that uses all of it is disqualified as
-unresponsive, after the same work on every machine."""
+"""Fuel of a call that no clock ends: half a minute of a fast machine. An agent that uses all of it is
+disqualified as unresponsive, after the same work on every machine."""
 
 GUEST_RATE: Final = Fuel(1_000_000_000)
 """The rate of an agent's own clock where its seat has none."""
 
 _QUICK_SECONDS: Final = 0.001
-"""The longest time for which a call holds up the event loop: most answers are there before, and cost no pass of it."""
+"""The longest time for which a call holds up the event loop: most answers are there before, and cost no pass
+of it."""
 
 THREAD_STACK_BYTES: Final = 16 * 1024**2
 """Stack of a thread that runs agents. wasmtime trusts that it is larger than what an agent may use of it
 (`flagfall.agents.wasm.engine.STACK_BYTES`), with room for calls of the host."""
 
 _THREADS: Final = 64
-"""Most calls at a time; each one needs a processor. Further ones wait, for which a virtual clock stands still."""
+"""Most calls at a time, of which each needs a processor. Further ones wait; a virtual clock stands still."""
 
 
 class WasmHost:
@@ -128,8 +131,8 @@ class WasmHost:
         """Return the modules of a Python agent, by their names; none of a program."""
         if self._spec.scheme != "python":
             return {}
-        find = files_of_file if self._spec.is_file else files_of_module
-        files = find(Path(self._spec.target) if self._spec.is_file else self._spec.target)
+        place = self._spec.target
+        files = files_of_file(Path(place)) if self._spec.is_file else files_of_module(place)
         return {name: path.read_text("utf-8") for name, path in files.items()}
 
 
@@ -177,8 +180,10 @@ class _Calls:
         if answer is not None:
             raise answer
         if most_ns >= NEVER_NS:
-            raise AgentFault(UNRESPONSIVE, f"it used {units:,} units of fuel for one answer, which is the most")
-        await trio.sleep_forever()  # until its clock has disqualified it
+            raise AgentFault(
+                UNRESPONSIVE, f"it used {units:,} units of fuel for one answer, which is the most"
+            )
+        return await trio.sleep_forever()  # until its clock has disqualified it
 
     def _export(self) -> str:
         if not self._is_started:

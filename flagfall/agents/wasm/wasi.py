@@ -1,4 +1,4 @@
-"""The system interface of agents in WebAssembly: all that the parts of WASI give them here, in both versions of it.
+"""The system interface of agents in WebAssembly: what WASI, in both its versions, gives them here.
 
 | an agent asks for | and gets |
 |---|---|
@@ -11,8 +11,8 @@
 | exit | the end of the agent, with the exit code |
 | files, network, arguments | none: a call of another function ends the agent |
 
-Every call uses fuel itself, so that an agent cannot occupy the host by calls that cost it nothing. No function raises:
-wasmtime keeps the exception of a callback in a place that all threads share.
+Every call uses fuel itself, so that an agent cannot occupy the host by calls that cost it nothing. No
+function raises: wasmtime keeps the exception of a callback in a place that all threads share.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class System:
         self._rate = rate
         self._random = random.Random(seed)
         self._store: Any = None
-        self._used = self._given = 0
+        self._used = self._given = self._left = 0
         self._wakes: dict[int, int] = {}
 
     def begin_call(self, store: Any, units: int) -> None:
@@ -80,7 +80,7 @@ class System:
 
     def end_call(self) -> int:
         """Return the fuel that the call has used."""
-        used: int = self._given - self._store.get_fuel()
+        used = self._given - (self._left if self.ended else self._store.get_fuel())
         self._used += used
         return used
 
@@ -114,8 +114,9 @@ class System:
 
     def end(self, why: str) -> None:
         """End the agent at its next instruction."""
-        self.ended = self.ended or why
-        self._store.set_fuel(0)
+        if not self.ended:
+            self.ended, self._left = why, self._store.get_fuel()
+            self._store.set_fuel(0)
 
     # Moments to wait for, in components.
 
@@ -161,7 +162,11 @@ class _Memory:
         return known
 
     def read(self, at: int, size: int) -> bytes:
-        return bytes(self._memory.read(self._caller, at, at + size)) if self._has(at, size) and self._memory else b""
+        return (
+            bytes(self._memory.read(self._caller, at, at + size))
+            if self._has(at, size) and self._memory
+            else b""
+        )
 
     def write(self, at: int, data: bytes) -> None:
         if data and self._has(at, len(data)) and self._memory:
@@ -287,8 +292,7 @@ _PREVIEW_1: Final[Mapping[str, tuple[Callable[..., int | None], str]]] = {
 """Functions by their names, with the types of their arguments: `i` of 32 bits, `I` of 64."""
 
 
-
-# Preview 2, which components import. Its functions get the store, and resources by their numbers.
+# Preview 2, which components import. Its functions get the store, and the numbers of resources.
 
 _RESOURCES: Final = {"pollable": 1, "output-stream": 2, "input-stream": 3, "error": 4}
 """Numbers of the types of resources; those of which an agent gets none have their own."""
@@ -299,8 +303,15 @@ _END: Final = None
 """Both are what wasmtime takes for the cases `ok` of a write, and `closed` of a read."""
 
 
-def _numbers(store: Any, resources: Iterable[Any]) -> list[int]:
-    return [resource.to_host(store).rep for resource in resources]
+def _number(store: Any, argument: Any) -> Any:
+    """Return the number of a resource, or of each one in a list, and give them back; other values as is."""
+    if isinstance(argument, list):
+        return [_number(store, one) for one in argument]
+    return argument.to_host(store).rep if isinstance(argument, components.ResourceAny) else argument
+
+
+def _none(_value: object) -> None:
+    """Return nothing."""
 
 
 def _own(kind: str, number: int = 0) -> Any:
@@ -319,10 +330,6 @@ def _date(_store: Any) -> Any:
 def _printed(text: bytes) -> Any:
     _call.system.print(text)
     return _DONE
-
-
-def _block(store: Any, moment: Any) -> None:
-    _call.system.sleep_until(_numbers(store, [moment]))
 
 
 def _exit(_store: Any, status: Any) -> None:
@@ -350,14 +357,16 @@ _PREVIEW_2: Final[Mapping[str, Callable[..., Any]]] = {
     "wasi:clocks/wall-clock now": _date,
     "wasi:clocks/wall-clock resolution": lambda _store: SimpleNamespace(seconds=0, nanoseconds=1),
     "wasi:filesystem/preopens get-directories": lambda _store: [],
-    "wasi:io/poll poll": lambda store, moments: _call.system.sleep_until(_numbers(store, moments)),
-    "wasi:io/poll [method]pollable.block": _block,
+    "wasi:io/poll poll": lambda _store, moments: _call.system.sleep_until(moments),
+    "wasi:io/poll [method]pollable.block": lambda _store, moment: _none(_call.system.sleep_until([moment])),
     "wasi:io/poll [method]pollable.ready": lambda _store, _moment: True,
     "wasi:io/streams [method]input-stream.blocking-read": lambda _store, _stream, _count: _END,
     "wasi:io/streams [method]input-stream.read": lambda _store, _stream, _count: _END,
     "wasi:io/streams [method]input-stream.subscribe": lambda _store, _stream: _wake_at(0),
     "wasi:io/streams [method]output-stream.blocking-flush": lambda _store, _stream: _DONE,
-    "wasi:io/streams [method]output-stream.blocking-write-and-flush": lambda _store, _stream, text: _printed(text),
+    "wasi:io/streams [method]output-stream.blocking-write-and-flush": lambda _store, _stream, text: _printed(
+        text
+    ),
     "wasi:io/streams [method]output-stream.check-write": lambda _store, _stream: MAX_PRINT_BYTES,
     "wasi:io/streams [method]output-stream.flush": lambda _store, _stream: _DONE,
     "wasi:io/streams [method]output-stream.subscribe": lambda _store, _stream: _wake_at(0),
@@ -365,7 +374,9 @@ _PREVIEW_2: Final[Mapping[str, Callable[..., Any]]] = {
     "wasi:random/insecure get-insecure-random-bytes": lambda _store, count: _call.system.random_bytes(count),
     "wasi:random/insecure-seed insecure-seed": lambda _store: (0, 0),
     "wasi:random/random get-random-bytes": lambda _store, count: _call.system.random_bytes(count),
-    "wasi:random/random get-random-u64": lambda _store: int.from_bytes(_call.system.random_bytes(8), "little"),
+    "wasi:random/random get-random-u64": lambda _store: int.from_bytes(
+        _call.system.random_bytes(8), "little"
+    ),
 }
 """Functions by their interface, without its version, and their name."""
 
@@ -386,7 +397,9 @@ def module_linker(engine: Engine, module: Any) -> Linker:
 def _with_memory(function: Callable[..., int | None], sizes: list[int]) -> Callable[..., int | None]:
     def call(caller: Caller, *arguments: int) -> int | None:
         _call.system.pay()
-        return function(_Memory(caller), *(value % size for value, size in zip(arguments, sizes, strict=True)))
+        return function(
+            _Memory(caller), *(value % size for value, size in zip(arguments, sizes, strict=True))
+        )
 
     return call
 
@@ -404,7 +417,9 @@ def component_linker(engine: Engine, component: components.Component) -> compone
                 for member, kind in ((member, one.ty) for member, one in instance.exports(engine).items()):
                     if isinstance(kind, components.ResourceType):
                         number = types.setdefault(member, len(types) + 1)
-                        names.add_resource(member, components.ResourceType.host(number), lambda _store, _number: None)
+                        names.add_resource(
+                            member, components.ResourceType.host(number), lambda _store, _number: None
+                        )
                     elif isinstance(kind, components.FuncType):
                         names.add_func(member, _paid(f"{interface} {member}"))
     return linker
@@ -418,12 +433,6 @@ def _paid(name: str) -> Callable[..., Any]:
         if function is None:
             _call.system.end(f"it called {name}, and an agent has nothing of that kind")
             raise WasmtimeError(name)  # which wasmtime hands over as a value
-        try:
-            return function(store, *arguments)
-        finally:
-            for lent in arguments:  # only the streams and moments that the functions above take
-                for resource in lent if isinstance(lent, list) else [lent]:
-                    if isinstance(resource, components.ResourceAny):
-                        resource.drop(store)
+        return function(store, *(_number(store, argument) for argument in arguments))
 
     return call

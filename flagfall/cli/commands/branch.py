@@ -212,6 +212,6 @@ def _plan(request: MatchRequest) -> RunPlan:
     hosts = tuple(player.agent for player in seated.agents)
     pairs = zip(request.agents, hosts, strict=True)
     check_players(
-        player for player, host in pairs if isinstance(player.agent, str) and host.kind == "process"
+        player for player, host in pairs if isinstance(player.agent, str) and host.kind in {"process", "wasm"}
     )
     return RunPlan(request, specs, hosts, (PlannedMatch(0, seated),))

@@ -54,7 +54,7 @@ def capacity(
     loaded = load_plan(plan)
     real_seconds = _seconds(seconds)
     parse_bound(bound, loaded)
-    check_players(Player(agent.spec, isolation=agent.isolation) for agent in loaded.agents)
+    check_players(Player(agent.spec, agent.host, isolation=agent.isolation) for agent in loaded.agents)
     measured: list[Capacity] = []
 
     async def measure(stop: trio.Event) -> None:

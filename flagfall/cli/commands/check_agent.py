@@ -59,7 +59,7 @@ def check_agent(
     if not AgentSpec.parse(spec).form.is_startable:
         raise UsageError(f"{spec}: check-agent starts the agent itself, several times: name one it can start")
     player.check(option_of)
-    if player.seated().kind == "process":  # which reports invalid options before anything is played
+    if player.seated().kind in {"process", "wasm"}:  # which reports invalid options before anything is played
         check_players([player])
     with logs.opened() as opened:
         numbers = count(1)

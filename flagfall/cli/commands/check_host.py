@@ -12,7 +12,7 @@ from flagfall.errors import UsageError, suggest
 from flagfall.texts import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from flagfall.testing.adversarial.matrix import Finding, Place
 
@@ -22,7 +22,7 @@ _KINDS: Final[tuple[Literal["process", "sandbox"], ...]] = ("process", "sandbox"
 def check_host(
     *,
     host: Annotated[
-        list[Literal["task", "thread", "process", "sandbox"]] | None,
+        list[Literal["task", "thread", "process", "sandbox", "wasm"]] | None,
         Parameter(name=["--host"], consume_multiple=True, negative=""),
     ] = None,
     only: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -32,12 +32,13 @@ def check_host(
 
     Each plays beside sixteen honest agents, which must not lose anything, and must leave nothing behind: no
     process, no file, no descriptor. The agents are capped, so that none harms this machine. The check takes
-    one or two minutes. The exit code is 1 if a row is not as expected. A second table lists the limits of
-    agents in processes, and which mechanism enforces them on this machine.
+    one or two minutes, and some more the first time that agents in WebAssembly play. The exit code is 1 if a
+    row is not as expected. A second table lists the limits of agents in processes, and which mechanism
+    enforces them on this machine.
 
     Args:
         host: Hosts to check; by default all that this machine supports: the event loop (`task`), a thread,
-            a process, a process in a sandbox.
+            a process, a process in a sandbox, WebAssembly (`wasm`).
         only: Play only agents whose name or description contains this text, such as `memory`; may be given
             several times.
         json: Print one JSON object instead of tables; times in nanoseconds.
@@ -49,11 +50,10 @@ def check_host(
     for text in texts:
         if not any(matrix_rows(places, [text])):
             raise UsageError(_no_such_agent(text, places))
-    missing = "" if "sandbox" not in places else _no_sandbox()
+    missing = {place: why for place in places if (why := _why_missing(place))}
     if missing and host:
-        raise UsageError(missing)
-    if missing:
-        places.remove("sandbox")
+        raise UsageError("; ".join(missing.values()))
+    places = [place for place in places if place not in missing]
     findings = []
     total = len(list(matrix_rows(places, texts)))
     for finding in run_matrix(places, texts):
@@ -73,26 +73,29 @@ def _no_such_agent(text: str, places: Sequence[Place]) -> str:
     return f"--only {text}: no agent{where} has this in its name or description{suggest(text, names)}"
 
 
-def _no_sandbox() -> str:
-    """Return the reason why sandboxes are not available, or an empty text."""
+def _why_missing(place: Place) -> str:
+    """Return the reason why a place is not available here, or an empty text."""
     from flagfall.agents.process.sandbox import check_sandbox
+    from flagfall.agents.wasm.building import check_installed
 
     try:
-        check_sandbox()
+        if place == "sandbox":
+            check_sandbox()
+        elif place == "wasm":
+            check_installed(python=True)
     except UsageError as error:
         return str(error)
     return ""
 
 
-def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
+def _show(findings: Sequence[Finding], missing: Mapping[Place, str], *, json: bool) -> None:
     from flagfall.agents.process.enforcement import enforcement_of
     from flagfall.cli.console.output import duration, print_json, print_table, print_text, table
 
     if json:
         limits = {kind: dict(enforcement_of(kind)) for kind in _KINDS}
-        print_json(
-            {"rows": [_as_data(finding) for finding in findings], "limits": limits, "no_sandbox": missing}
-        )
+        absent = {f"no_{place}": missing.get(place, "") for place in ("sandbox", "wasm")}
+        print_json({"rows": [_as_data(finding) for finding in findings], "limits": limits, **absent})
         return
     words = ("agent", "host", "verdict", "others lost", "left behind", "as expected")
     rows = table(*words, numbers=("after",))
@@ -109,8 +112,8 @@ def _show(findings: Sequence[Finding], missing: str, *, json: bool) -> None:
     print_table(rows)
     bad = sum(not finding.as_expected for finding in findings)
     print(f"{counted(len(findings), 'agent')}, {f'{bad} not' if bad else 'all'} as expected")
-    if missing:
-        print_text(f"Sandboxes were not checked: {missing}")
+    for place, why in missing.items():
+        print_text(f"{place} was not checked: {why}")
     by_kind = [enforcement_of(kind) for kind in _KINDS]
     rows = table("limit", *(f"{kind}: enforced by" for kind in _KINDS))
     for name in by_kind[0]:

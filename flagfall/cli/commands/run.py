@@ -187,7 +187,7 @@ def run(
     if resume:
         plan = _resumed(plan, quiet=quiet)
     if faults is None:
-        check_players(plan.in_processes)
+        check_players(plan.apart)
     else:
         _check_faults(plan, faults)
     if not quiet:

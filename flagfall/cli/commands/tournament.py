@@ -187,7 +187,7 @@ def _check(plan: TournamentPlan, *private: Path) -> None:
     for form in plan.output.tables:
         check_format(form)
     refuse_showing(plan, *private)
-    check_players(Player(agent.spec, isolation=agent.isolation) for agent in plan.agents)
+    check_players(Player(agent.spec, agent.host, isolation=agent.isolation) for agent in plan.agents)
 
 
 def _print_results(plan: TournamentPlan, folder: Path, again: str, *, wide: bool, json: bool) -> set[str]:

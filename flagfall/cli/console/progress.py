@@ -8,7 +8,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -109,6 +109,16 @@ def watch_turns(title: str, *, quiet: bool = False) -> Iterator[Callable[[int], 
                 shown.enter_context(show_live(progress, console))
 
         yield watch
+
+
+def build(host: Any) -> None:
+    """Build what an agent in WebAssembly needs, and show at a terminal that this takes long."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    with ExitStack() as shown:
+        if console.is_terminal and not host.is_ready:
+            title = f"building {host.name} for WebAssembly, once: up to a minute"
+            shown.enter_context(show_live(Spinner("dots", Text(sanitize_terminal(title))), console))
+        host.prepare()
 
 
 NOTICE_SECONDS: Final = 1.0

@@ -114,13 +114,14 @@ class RunPlan:
     endless: bool = False
 
     @property
-    def in_processes(self) -> list[Player]:
-        """The user's own Python agents that run in processes."""
+    def apart(self) -> list[Player]:
+        """The user's own agents that run in processes, of Python alone, or in WebAssembly."""
         texts = {
-            spec.text for spec, host in zip(self.specs, self.hosts, strict=True) if host.kind == "process"
+            spec.text
+            for spec, host in zip(self.specs, self.hosts, strict=True)
+            if host.kind == "wasm" or (host.kind == "process" and spec.scheme == "python")
         }
-        python = {spec.text for spec in self.specs if spec.scheme == "python"}
-        return [player for player in self.request.agents if player.agent in texts & python]
+        return [player for player in self.request.agents if player.agent in texts]
 
     @property
     def has_human(self) -> bool:

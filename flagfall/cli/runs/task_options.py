@@ -15,6 +15,7 @@ import trio
 from flagfall.agents.process.forking import WORKER
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, code_of_spec
 from flagfall.agents.process.supervised import open_supervised
+from flagfall.cli.console.progress import build
 from flagfall.code_loader import load_module, module_aliases
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.building import TaskSetup, tasks_of
@@ -191,12 +192,16 @@ async def check_agents(
 def check_players(players: Iterable[Player]) -> None:
     """Check agents before any match: the user's own code is imported, isolated as in the match.
 
+    What agents in WebAssembly need is built, and nothing of theirs is executed.
+
     Ctrl-C is raised as KeyboardInterrupt, not in a group. Others than samples and Python code are left alone.
     """
     own: dict[str, tuple[Isolation, list[str]]] = {}
     for player in players:
         spec = player.spec
-        if spec is not None and spec.scheme == "sample":
+        if spec is not None and "wasm" in {player.host, spec.scheme}:
+            build(player.seated())
+        elif spec is not None and spec.scheme == "sample":
             player.seated()
         elif spec is not None and spec.scheme == "python":
             own.setdefault(repr(player.isolation), (player.isolation, []))[1].append(spec.text)

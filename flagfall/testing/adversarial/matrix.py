@@ -2,7 +2,7 @@
 
 Each plays beside `HONEST` honest agents, on a task in which all move at once. Their turns must be, to the
 last verdict and reward, the same as without the misbehaving agent. After the match no process, file,
-descriptor or control group may be left.
+descriptor or control group may be left. Agents in WebAssembly play on the virtual clock, at `RATE`.
 """
 
 from __future__ import annotations
@@ -27,19 +27,26 @@ from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.process.isolation import Isolation
 from flagfall.agents.process.limits import Limits
+from flagfall.agents.spec import AgentSpec
+from flagfall.agents.wasm.host import WasmHost
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, TurnPlayed
 from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import StepResult
 from flagfall.tasks.schedulers import parse_policy
-from flagfall.testing.adversarial.agents import DONE, HOSTS_PORT, OPPONENTS_FILE, REFUSED, TURN
+from flagfall.testing.adversarial import plain_agents
+from flagfall.testing.adversarial.agents import HOSTS_PORT
 from flagfall.testing.adversarial.escapes import RECORDS_FOLDER
-from flagfall.timing import TimeControl
+from flagfall.testing.adversarial.plain_agents import DONE, OPPONENTS_FILE, REFUSED, TURN
+from flagfall.testing.adversarial.wasm_agents import MODULES
+from flagfall.timing import TimeControl, VirtualClock
+from flagfall.timing.durations import S
+from flagfall.timing.latency import SeatLatency
 
-Place: TypeAlias = Literal["task", "thread", "process", "sandbox"]
+Place: TypeAlias = Literal["task", "thread", "process", "sandbox", "wasm"]
 
-PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox")
+PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox", "wasm")
 """Places where agents run: the hosts, and the process host with a sandbox."""
 
 
@@ -48,7 +55,8 @@ class Row:
     """A misbehaving agent, and its expected verdicts.
 
     Attributes:
-        agent: its name in `flagfall.testing.adversarial.agents`.
+        agent: its name in `plain_agents`, else in `agents`; in WebAssembly in `wasm_agents`, else in
+            `plain_agents`.
         verdicts: the possible verdicts, by place; at other places the behaviour does not apply.
         stays: its thread may run on for a while, or forever: a thread cannot be stopped.
         pinned: it may run on one processor core only.
@@ -63,17 +71,27 @@ class Row:
     beside_records: bool = False
 
 
-def _everywhere(*verdicts: str) -> dict[Place, Sequence[str]]:
-    return dict.fromkeys(PLACES, verdicts)
+_NATIVE: Final[Sequence[Place]] = PLACES[:-1]
+
+
+def _in_native_code(*verdicts: str) -> dict[Place, Sequence[str]]:
+    return dict.fromkeys(_NATIVE, verdicts)
 
 
 def _in_processes(*verdicts: str) -> dict[Place, Sequence[str]]:
     return {"process": verdicts, "sandbox": verdicts}
 
 
-def _out(*reasons: str, places: Sequence[Place] = ("process", "sandbox")) -> dict[Place, Sequence[str]]:
-    """Return disqualification for one of these reasons at some places."""
-    return {place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places}
+def _out(
+    *reasons: str, places: Sequence[Place] = ("process", "sandbox"), wasm: str = ""
+) -> dict[Place, Sequence[str]]:
+    """Return disqualification for one of these reasons at some places, and for one in WebAssembly."""
+    verdicts = {place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places}
+    return {**verdicts, "wasm": (f"disqualified: {wasm}",)} if wasm else verdicts
+
+
+def _in_wasm(reason: str) -> dict[Place, Sequence[str]]:
+    return _out(places=(), wasm=reason)
 
 
 def _by_rights() -> dict[Place, Sequence[str]]:
@@ -82,25 +100,27 @@ def _by_rights() -> dict[Place, Sequence[str]]:
 
 
 ROWS: Final = (
-    Row("is late by a little", "late_by_a_little", _everywhere("late")),
-    Row("is late by a lot", "late_by_a_lot", _out("late", places=PLACES)),
-    Row("never answers", "never_answers", _out("late", places=PLACES), stays=True),
-    Row("answers twice", "answers_twice", _everywhere("dropped: double")),
-    Row("answers an old turn", "AnswersAnOldTurn", _everywhere("dropped: stale", "dropped: double")),
-    Row("writes garbage bytes", "garbage", _out("garbage")),
+    Row("is late by a little", "late_by_a_little", _in_native_code("late")),
+    Row("is late by a lot", "late_by_a_lot", _out("late", places=_NATIVE)),
+    Row("never answers", "never_answers", _out("late", places=_NATIVE), stays=True),
+    Row("answers twice", "answers_twice", _in_native_code("dropped: double")),
+    Row("answers an old turn", "AnswersAnOldTurn", _in_native_code("dropped: stale", "dropped: double")),
+    Row("writes garbage bytes", "garbage", _out("garbage", wasm="garbage")),
     Row("writes half a message", "half_a_message", _out("late")),
-    Row("writes a message of 100 MB", "huge_message", _out("garbage")),
-    Row("floods its standard output", "floods_stdout", _out("late")),
-    Row("floods its standard error", "floods_stderr", _out("late")),
+    Row("writes a message of 100 MB", "huge_message", _out("garbage", wasm="garbage")),
+    Row("answers with a text of 10 MB", "answers_at_length", _out("garbage", wasm="late")),
+    Row("floods its standard output", "floods_stdout", _out("late", wasm="late")),
+    Row("floods its standard error", "floods_stderr", _out("late", wasm="late")),
     Row("floods the wire with answers", "floods_the_wire", _out("late")),
-    Row("spins", "spins", _out("late")),
+    Row("spins", "spins", _out("late", wasm="late")),
     Row("blocks its loop", "blocks", _out("late", places=PLACES)),
-    Row("sleeps in C", "sleeps_in_c", _out("late")),
+    Row("sleeps in C", "sleeps_in_c", _out("late", wasm="late")),
     Row("ignores SIGTERM", "ignores_sigterm", _out("late")),
     Row("stops itself", "stops_itself", _out("late")),
     Row("leaves children in sessions of their own", "leaves_children", _out("gone")),
     Row("forks without end", "fork_bomb", _out("gone", "crashed", "late")),
-    Row("eats memory", "eats_memory", _out("crashed", "gone", "late")),
+    Row("eats memory", "eats_memory", _out("crashed", "gone", "late", wasm="crashed")),
+    Row("recurses without end", "recurses", _out("crashed", places=_NATIVE, wasm="late")),
     Row("fills its disk", "fills_the_disk", _out("gone", "crashed", "late")),
     Row("writes a huge file", "writes_a_huge_file", _out("crashed", "gone")),
     Row("opens ten thousand files", "opens_many_files", _out("crashed")),
@@ -110,9 +130,9 @@ ROWS: Final = (
         "closes_its_pipes",
         {"process": ("disqualified: gone",), "sandbox": ("disqualified: late",)},
     ),
-    Row("exits with 0", "exits_with_0", _out("gone")),
+    Row("exits with 0", "exits_with_0", _out("gone", wasm="crashed")),
     Row("raises SystemExit", "raises_system_exit", _out("crashed", places=PLACES)),
-    Row("segfaults", "segfaults", _out("gone")),
+    Row("segfaults", "segfaults", _out("gone", wasm="crashed")),
     Row(
         "kills its parent",
         "kills_its_parent",
@@ -125,12 +145,12 @@ ROWS: Final = (
     Row("raises in init", "RaisesInInit", _out("crashed", places=PLACES)),
     Row("raises in act", "RaisesInAct", _out("crashed", places=PLACES)),
     Row("raises in result", "RaisesInResult", _out("crashed", places=PLACES)),
-    Row("raises in close", "RaisesInClose", _out("crashed", places=PLACES)),
+    Row("raises in close", "RaisesInClose", _out("crashed", places=_NATIVE)),
     Row("swallows its cancellation", "swallows_cancellation", {"task": ("disqualified: late",)}),
     Row(
         "reads its opponent's files",
         "reads_its_opponents_files",
-        {"process": ("could",), "sandbox": ("could not",)},
+        {"process": ("could",), "sandbox": ("could not",), "wasm": ("could not",)},
     ),
     Row("opens a socket", "opens_a_socket", {"process": ("could",), "sandbox": ("could not",)}),
     Row("opens files of the kernel for writing", "writes_kernel_files", _by_rights()),
@@ -149,8 +169,34 @@ ROWS: Final = (
     Row("traces its parent", "traces_its_parent", _out("late")),
     Row("leaves its processor cores", "leaves_its_cores", _in_processes("could not"), pinned=True),
     Row("eats shared memory", "eats_shared_memory", _out("gone", "late")),
+    Row("computes for longer than its limit", "computes_too_long", {"wasm": ("late",)}),
+    Row("loops without end", "loops", _in_wasm("late")),
+    Row("loops without end in start", "loops_in_start", _in_wasm("late")),
+    Row("loops without end as its instance is made", "loops_as_it_is_made", _in_wasm("late")),
+    Row("fills 10 MB of memory again and again", "fills_memory", _in_wasm("late")),
+    Row("asks its host for random bytes without end", "asks_the_host", _in_wasm("late")),
+    Row("prints 10 MB at once, without end", "prints_at_length", _in_wasm("late")),
+    Row("reads the clock of the machine", "reads_the_clock", {"wasm": ("could not",)}),
+    Row("traps", "traps", _in_wasm("crashed")),
+    Row("divides by zero", "divides_by_zero", _in_wasm("crashed")),
+    Row("overflows its stack", "overflows_its_stack", _in_wasm("crashed")),
+    Row("calls a function that is not there", "calls_what_is_not_there", _in_wasm("crashed")),
+    Row("grows its memory without end", "grows_memory", _in_wasm("late")),
+    Row("grows a table without end", "grows_a_table", _in_wasm("late")),
+    Row("begins with 4 GB of memory", "begins_with_too_much_memory", _in_wasm("not started")),
+    Row("has 51 memories", "has_many_memories", _in_wasm("not started")),
+    Row("sends a message of another type", "sends_another_message", _in_wasm("garbage")),
+    Row("answers another turn", "answers_another_turn", _in_wasm("garbage")),
+    Row("has its answer outside of its memory", "answers_at_a_bad_address", _in_wasm("garbage")),
+    Row("has an answer of negative length", "answers_with_a_bad_length", _in_wasm("garbage")),
+    Row("returns a negative address", "answers_nowhere", _in_wasm("garbage")),
+    Row("has no room for messages", "gives_no_room", _in_wasm("not started")),
+    Row(
+        "gives its host an address that it does not have", "gives_the_host_bad_addresses", _in_wasm("crashed")
+    ),
 )
-"""All rows of the matrix. On a slow machine the time limit of a turn may come before another limit."""
+"""All rows of the matrix. On a slow machine the time limit of a turn may come before another limit. In
+WebAssembly there is one verdict, whatever the machine does."""
 
 
 HONEST: Final = 16
@@ -158,6 +204,12 @@ HONEST: Final = 16
 
 CONTROL: Final = TimeControl.parse("start=20s init=2s act=50ms/400ms result=2s")
 LIMITS: Final = Limits.parse("memory=300MB processes=64 files=128 file_size=20MB disk=8MB")
+RATE: Final = SeatLatency.parse("fuel(1G/s)")
+"""Think time of agents in WebAssembly, on the virtual clock."""
+
+RATE_CONTROL: Final = attrs.evolve(CONTROL, start=1 * S)
+"""A second is ample for a start without a machine's delays, and the most that one without end computes."""
+
 STEPS: Final = 60
 """Enough turns for an agent without an answer to reach the hard limit: honest agents answer at once."""
 
@@ -175,7 +227,7 @@ GAME: Final = "game"
 """Folder with the records of a match, and with an agent beside them."""
 
 _MARK: Final = "FLAGFALL_MATRIX"
-_AGENTS: Final = "flagfall.testing.adversarial.agents"
+_AGENTS: Final = "flagfall.testing.adversarial"
 
 
 @attrs.frozen
@@ -273,12 +325,15 @@ class _DisqualificationTime:
         return time.monotonic() - self._at
 
 
-async def _play(*bad: AgentHost, sinks: Sequence[Sink] = ()) -> list[Event]:
+async def _play(
+    *bad: AgentHost, think: Sequence[SeatLatency | None] = (), sinks: Sequence[Sink] = ()
+) -> list[Event]:
     hosts = [*bad, *(LoopHost(_Honest, f"honest {number}") for number in range(HONEST))]
     events: list[Event] = []
     with trio.fail_after(PATIENCE_SECONDS):
         scheduler = parse_policy("sequential:1", [_Turns(len(hosts))])  # type: ignore[list-item]  # a role will do
-        await play_match(scheduler, hosts, control=CONTROL, sinks=[events.append, *sinks])
+        control = RATE_CONTROL if any(think) else CONTROL
+        await play_match(scheduler, hosts, control=control, think=think, sinks=[events.append, *sinks])
     return events
 
 
@@ -291,19 +346,25 @@ def _turns_from(events: Sequence[Event], first: int) -> list[tuple[int, int, str
     )
 
 
-async def run_row(row: Row, place: Place) -> Finding:
-    """Play one misbehaving agent at one place.
+def run_row(row: Row, place: Place) -> Finding:
+    """Play one misbehaving agent at one place, in an event loop of its own.
 
     Raises:
-        UsageError: the place is `sandbox`, and there are no sandboxes here.
+        UsageError: the place is `sandbox`, and there are no sandboxes here; or it is `wasm`, and a library
+            is missing.
         trio.TooSlowError: the match hangs.
     """
+    return trio.run(partial(_run_row, row, place), clock=VirtualClock() if place == "wasm" else None)
+
+
+async def _run_row(row: Row, place: Place) -> Finding:
     expected = _turns_from(await _play(), 0)
     with _surroundings() as names:
         host = _host(row, place, names)
         before = _Left.now()
         disqualification = _DisqualificationTime()
-        events = await _play(host, sinks=[disqualification])
+        think = [RATE, *[None] * HONEST] if place == "wasm" else []
+        events = await _play(host, think=think, sinks=[disqualification])
         ran_on = disqualification.seconds_ago()
         left = await _what_is_left(before)
         if ran_on > ENDED_SECONDS and place in {"process", "sandbox"}:
@@ -317,15 +378,31 @@ async def run_row(row: Row, place: Place) -> Finding:
 
 def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
     agent = row.agent
-    spec = f"{_AGENTS}:{agent}"
+    if place == "wasm":
+        text = _module_file(agent) or f"{plain_agents.__file__}:{agent}"
+        host = WasmHost(AgentSpec.parse(text), agent, LIMITS.memory)
+        host.prepare()  # the compiled program stays open for later matches
+        return host
+    spec = f"{_AGENTS}.{'plain_agents' if hasattr(plain_agents, agent) else 'agents'}:{agent}"
     if place == "task" or place == "thread":  # noqa: PLR1714 - a test for types, too
         return host_agent(spec, place, agent)
     if row.beside_records:
         file = Path(tempfile.gettempdir()) / GAME / "bot.py"
-        file.write_text(f"from {_AGENTS} import {agent}\n")
+        file.write_text(f"from {_AGENTS}.agents import {agent}\n")
         spec = f"{file}:{agent}"
     cores = (min(os.sched_getaffinity(0)),) if row.pinned else None
     return host_agent(spec, "process", agent, Isolation(place, attrs.evolve(LIMITS, cores=cores), env=names))
+
+
+def _module_file(agent: str) -> str:
+    """Write a module of WebAssembly into a file; return its path, or an empty text for an agent in Python."""
+    if agent not in MODULES:
+        return ""
+    from wasmtime import wat2wasm  # noqa: PLC0415 - an extra
+
+    file = Path(tempfile.gettempdir()) / f"{agent}.wasm"
+    file.write_bytes(wat2wasm(MODULES[agent]))
+    return str(file)
 
 
 def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
@@ -438,6 +515,5 @@ async def _what_is_left(before: _Left) -> str:
 
 
 def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
-    """Play rows one after another, each in an event loop of its own."""
-    for row, place in matrix_rows(places, only):
-        yield trio.run(partial(run_row, row, place))
+    """Play rows one after another."""
+    return (run_row(row, place) for row, place in matrix_rows(places, only))

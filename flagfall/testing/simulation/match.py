@@ -207,9 +207,9 @@ def _host_of(player: Player) -> Host:
     spec = player.spec
     if spec is not None and spec.scheme not in {"sample", "python"}:
         raise UsageError(f"{spec.text}: it cannot be simulated; write a sample, or file.py:Name")
-    if player.host == "thread":
+    if player.host == "thread" or player.host == "wasm":  # noqa: PLR1714 - narrows the type
         raise UsageError(
-            f"{player.label}: no thread is simulated: write host task or process, or leave it out"
+            f"{player.label}: no {player.host} is simulated: write host task or process, or leave it out"
         )
     if player.isolation != DEFAULT_ISOLATION:
         raise UsageError(f"{player.label}: it is simulated in this program, without isolation: ask for none")
