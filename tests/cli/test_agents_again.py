@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import zstandard
 from msgspec.structs import replace
 
 import flagfall
-from flagfall.events import MatchEnded, SeatDisqualified, TurnPlayed
+from flagfall.events import MatchEnded, MatchStarted, SeatDisqualified, TurnPlayed
 from flagfall.recording.journal.format import Sealer, encode
 from flagfall.recording.journal.reader import read_journal
 from flagfall.tournament.lock_file import write_lock_file
+from tests.cli.conftest import FLAGFALL
 from tests.cli.sealed_journals import HEADER, sealed
 
 Call = Callable[..., Any]
@@ -129,8 +131,8 @@ def test_an_agent_in_webassembly_that_works_more_is_found_by_its_time(program: C
     pytest.importorskip("componentize_py")
     (home / "worker.py").write_text(WORKER)
     agents = "--agent worker.py:Worker worker.py:Worker"
-    done = program(f"run --task duel:lamps {agents} --host wasm {PLAY} --think fuel(1G/s)")
-    assert (done.code, done.err) == (0, "")
+    line = f"run --task duel:lamps {agents} --host wasm {PLAY} --think fuel(1G/s)"
+    subprocess.run([*FLAGFALL, *line.split()], check=True)  # builds a Python for it: a minute, the first time
     (home / "elsewhere").mkdir()
     (home / "elsewhere" / "worker.py").write_text(WORKER)
     assert program(f"verify match.jsonl {agents.replace('worker.py', 'elsewhere/worker.py')}").code == 0
@@ -213,7 +215,8 @@ def test_of_a_match_that_was_stopped_the_turns_are_compared(call: Call) -> None:
     assert call("verify match.jsonl --agent silent -q").code == 1
 
 
-def test_matches_that_go_on_from_others_are_played_from_there(call: Call, recorded: list[Any]) -> None:
+@pytest.mark.usefixtures("recorded")
+def test_matches_that_go_on_from_others_are_played_from_there(call: Call) -> None:
     branch = "branch match.jsonl --agent random memorizing -q --at 11 --journal"
     assert call(f"{branch} new.jsonl --seed 9").code == 0
     assert call("verify new.jsonl --agents").code == 0
@@ -222,7 +225,9 @@ def test_matches_that_go_on_from_others_are_played_from_there(call: Call, record
     Path("cut.jsonl").write_bytes(b"".join(Path("match.jsonl").read_bytes().splitlines(keepends=True)[:20]))
     resumed = LAMPS.replace("match.jsonl", "cut.jsonl").replace("--overwrite", "--resume")
     assert call(resumed, "uniform(1ms, 25ms)", "2ms").code == 0
-    assert [type(event) for event in read_journal("cut.jsonl")] == [type(event) for event in recorded]
+    begun = next(read_journal("cut.jsonl"))
+    assert isinstance(begun, MatchStarted)
+    assert begun.parents
     assert call("verify cut.jsonl --agent bot.py:Bot").code == 0
     Path("plan.txt").write_text("action 0")
     done = call("verify cut.jsonl --agent bot.py:Bot")
