@@ -50,6 +50,10 @@ SETTINGS: Final = f"stack {STACK_BYTES}"
 """Another text wherever a compiled program cannot be used, or would count differently."""
 
 
+MAX_COMPONENT_BYTES: Final = 128 * 1024**2 // 40
+"""What wasmtime takes from a component in one piece: 128 MiB, with 40 bytes for the value of each byte."""
+
+
 class OutOfFuel(Exception):
     """A call has used all fuel that it was given."""
 
@@ -329,6 +333,12 @@ class Machine:
         """End the call that another thread makes, within a tick."""
         self._stopped = True
 
+    def close(self) -> None:
+        """Free its memory, now that no call is made any more: it has references to itself."""
+        self._exports = None
+        self._store.close()
+        del self._on_tick
+
     def call(self, export: str, message: bytes, units: int) -> bytes:
         """Call an export; the first call makes the instance.
 
@@ -366,8 +376,8 @@ class Machine:
             return AgentFault("crashed", self._system.ended)
         if code is TrapCode.OUT_OF_FUEL or "all fuel consumed" in text:
             return OutOfFuel()
-        if "too much data is being copied" in text:  # wasmtime takes 128 MiB, with 32 bytes for each byte
-            return AgentFault("garbage", f"an answer or a print of more than {MAX_FRAME_BYTES} bytes")
+        if "too much data is being copied" in text:
+            return AgentFault("garbage", f"an answer or a print of more than {MAX_COMPONENT_BYTES} bytes")
         return AgentFault("crashed", why_trapped(text))
 
 
