@@ -32,7 +32,7 @@ pytest.importorskip("componentize_py")
 
 from wasmtime import wat2wasm
 
-from flagfall.agents.wasm import engine, host, wasi
+from flagfall.agents.wasm import building, engine, host, wasi
 from flagfall.agents.wasm.host import WasmHost
 
 AGENTS = Path(__file__).parent / "wasm_agents"
@@ -412,6 +412,18 @@ def test_programs_are_compiled_once_into_a_private_folder(tmp_path, monkeypatch)
     made = compiled.stat().st_mtime_ns
     agent.prepare()
     assert compiled.stat().st_mtime_ns == made
+
+
+def test_a_damaged_program_is_compiled_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    text = module(tmp_path, act=works(80))
+    of(text).prepare()
+    (compiled,) = (tmp_path / "cache/flagfall").glob("*.cwasm")
+    whole = compiled.read_bytes()
+    compiled.write_bytes(whole[:1000])
+    building._load.cache_clear()
+    assert not played(of(text)).disqualified
+    assert len(compiled.read_bytes()) == len(whole)
 
 
 @pytest.mark.parametrize("what", ["folder", "file", "link"])

@@ -58,6 +58,10 @@ class OutOfFuel(Exception):
     """A call has used all fuel that it was given."""
 
 
+class Unusable(Exception):
+    """A compiled program cannot be used on this machine."""
+
+
 class Stopped(Exception):
     """A call was stopped by its host."""
 
@@ -100,23 +104,23 @@ class Program:
         compiled: the file that `compile_wasm` made the bytes of. It is native code, and believed.
 
     Raises:
-        UsageError: it lacks something of `agent.wit`.
+        Unusable: it was compiled for another processor, or is damaged.
     """
 
     def __init__(self, compiled: Path, *, is_component: bool, name: str) -> None:
         self.name = name
         self._link: Callable[[Store], _Exports]
-        if is_component:
-            component = components.Component.deserialize_file(engine(), str(compiled))
-            linked = component_linker(engine(), component)
-            self._link = lambda store: _ComponentExports(store, linked.instantiate(store, component), name)
-        else:
-            module = Module.deserialize_file(engine(), str(compiled))
-            linker = module_linker(engine(), module)
-            self._link = lambda store: _ModuleExports(store, linker.instantiate(store, module), name)
+        kind: Any = components.Component if is_component else Module
+        try:
+            program = kind.deserialize_file(engine(), str(compiled))
+        except WasmtimeError as error:
+            raise Unusable(str(error)) from error
+        exports = _ComponentExports if is_component else _ModuleExports
+        linker: Any = (component_linker if is_component else module_linker)(engine(), program)
+        self._link = lambda store: exports(store, linker.instantiate(store, program), name)
 
     def link(self, store: Store) -> _Exports:
-        """Return the exports of a new instance."""
+        """Return the exports of a new instance; raises `UsageError` if it lacks one of `agent.wit`."""
         return self._link(store)
 
 
