@@ -144,9 +144,8 @@ class Cup:
                 "" if not spec.endswith(f":{name.rpartition('-')[2]}") or in_processes else 'host = "wasm"\n'
             )
             lines.append(f'[[agents]]\nname = "{name}"\nspec = "{spec}"\n{host}{own}')
-        lines.append(
-            f'[[tasks]]\ntask = "{self.folder / "game.py"}:Amounts"\nscore = "reward"\n\n[stop]\nmatches = {self.matches}\n'
-        )
+        lines.append(f'[[tasks]]\ntask = "{self.folder / "game.py"}:Amounts"\nscore = "reward"\n')
+        lines.append(f"[stop]\nmatches = {self.matches}\n")
         (self.folder / "plan.toml").write_text("\n".join(lines))
 
     def play(self, name: str, *, jobs: int, hash_seed: int = 0) -> Path:
@@ -183,7 +182,7 @@ def played_turns(journals: Path) -> dict[Turn, tuple[str, object]]:
         journals: the folder of all journals.
     """
     found: dict[Turn, tuple[str, object]] = {}
-    for path in sorted(journals.iterdir()):
+    for path in _journals(journals):
         turns = read_turns(path)
         columns = (turns[name].tolist() for name in ("turn", "seat", "verdict", "action"))
         for turn, seat, verdict, action in zip(*columns, strict=True):
@@ -200,9 +199,14 @@ def differences(one: Path, other: Path) -> tuple[int, int]:
     """
     left, right = played_turns(one), played_turns(other)
     turns = sum(left.get(turn) != right.get(turn) for turn in left.keys() | right.keys())
-    names = {path.name for folder in (one, other) for path in folder.iterdir()}
+    names = {path.name for folder in (one, other) for path in _journals(folder)}
     files = sum(not _same(one / name, other / name) for name in names)
     return turns, files
+
+
+def _journals(folder: Path) -> list[Path]:
+    """Return the journals of the matches that count; a match that the host spoiled was played again."""
+    return sorted(path for path in folder.iterdir() if ".void" not in path.name)
 
 
 def _same(one: Path, other: Path) -> bool:
