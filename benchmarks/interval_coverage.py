@@ -318,9 +318,13 @@ def _thinking(random: np.random.Generator, matches: int, turns: int, spread: flo
     return ThinkTimes.joined(enumerate(map(ThinkTimes.drawn, times.astype(np.int64))))
 
 
-def _of_limits(matches: int, turns: int, spread: float, lost: float) -> Draw:
-    """Return draws of the smallest limit of a turn at which a share of the turns is lost."""
-    many = _thinking(np.random.default_rng(0), 8_000, 400, spread)
+def _of_limits(matches: int, turns: int, spread: float, lost: float, many_matches: int) -> Draw:
+    """Return draws of the smallest limit of a turn at which a share of the turns is lost.
+
+    Args:
+        many_matches: number of matches of 400 turns that give the true value.
+    """
+    many = _thinking(np.random.default_rng(0), many_matches, 400, spread)
     true = _advised(many, lost).value
 
     def draw(random: np.random.Generator) -> list[tuple[float, Interval]]:
@@ -339,11 +343,11 @@ def _advised(thinking: ThinkTimes, lost: float) -> Interval:
 
 def limits(scale: int) -> Iterator[Row]:
     """Yield rows of the limits in ms that `flagfall what-if --advise` prints."""
-    draws = reduced(DRAWS // 20, scale)
+    draws, many_matches = reduced(DRAWS // 20, scale), reduced(8_000, scale, 800)
     for lost, matches, turns in ((0.01, 20, 100), (0.01, 40, 500), (0.001, 40, 500)):
         for spread, kind in ((0.0, "independent turns"), (0.3, "matches that differ")):
             name = f"limit that loses {lost:g}, {matches} matches of {turns} turns, {kind}"
-            yield _row(name, _of_limits(matches, turns, spread, lost), draws, AT_LEAST)
+            yield _row(name, _of_limits(matches, turns, spread, lost, many_matches), draws, AT_LEAST)
 
 
 SUITE: Final = Suite("statistics: coverage of 95 % intervals", by_name(scores, rewards, elo, limits))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from numbers import Integral
 from os import PathLike
@@ -26,6 +26,7 @@ from flagfall.agents.process.isolation import (
 )
 from flagfall.agents.registry import check_agent_file
 from flagfall.errors import UsageError
+from flagfall.events import MatchStarted
 from flagfall.kernel.continuation import Continuation
 from flagfall.kernel.dispatcher import Sink
 from flagfall.kernel.hosting import LocalHostKind
@@ -33,6 +34,7 @@ from flagfall.kernel.match import play_match
 from flagfall.kernel.outcomes import MAX_SEED, MatchResult
 from flagfall.kernel.roles import SchedulerRole
 from flagfall.recording.branching import BranchPoint
+from flagfall.recording.journal.reader import read_journal
 from flagfall.recording.journal.writer import Journal
 from flagfall.tasks.building import TaskSetup, build_scheduler
 from flagfall.tasks.task import REVISIONS, Task
@@ -193,6 +195,54 @@ def branch_request(
         steps=most,
         tick_ns=header.tick_ns,
         goes_on_from=point,
+    )
+
+
+def repeat_request(
+    journal: Path,
+    agents: Sequence[Player],
+    rebuild: Callable[[MatchStarted], SchedulerRole],
+    rehearsed: Iterable[int] = (),
+) -> MatchRequest:
+    """Return the request for a recorded match that its agents are to play again, on the virtual clock.
+
+    A match that goes on from a recorded one is played from that turn on.
+
+    Args:
+        agents: one for each seat; they get the recorded models of latency.
+        rebuild: returns a task scheduler with new tasks for the header of the journal.
+        rehearsed: seats whose agents play the turns of the earlier match, too, and must repeat their answers.
+
+    Raises:
+        UsageError: the match cannot come out as it was recorded, whatever its agents do; or as
+            `branch_request` does.
+    """
+    from flagfall.tasks.vgdl.learning_track_setup import TrackSetup  # noqa: PLC0415 - few matches are tracks
+
+    header = next(read_journal(journal))
+    assert isinstance(header, MatchStarted)
+    if header.clock != "virtual":
+        raise UsageError(
+            f"{journal}: it was played on the wall clock, whose times do not come again: agents play again"
+            " only what was played on the virtual clock"
+        )
+    if dict(header.rules) != dict(REVISIONS):
+        raise UsageError(
+            f"{journal}: it was played by earlier rules of its tasks, which no agent can play now"
+        )
+    if header.config is not None and TrackSetup.from_config(header.config) is not None:
+        raise UsageError(f"{journal}: matches of GVGAI's learning track are not played again")
+    if header.parents:
+        point = BranchPoint.find(journal, header.parents[-1].turn, rebuild)
+        return branch_request(attrs.evolve(point, rehearsed=frozenset(rehearsed)), agents)
+    return MatchRequest(
+        tasks=rebuild(header),
+        agents=tuple(_with_recorded_models(agents, header.think) if header.think else agents),
+        time_control=header.time_control,
+        clock="virtual",
+        seed=header.seed,
+        steps=header.steps,
+        tick_ns=header.tick_ns,
     )
 
 

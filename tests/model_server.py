@@ -22,6 +22,7 @@ class Server(BaseHTTPRequestHandler):
     """Answers as `answers` says, the last one again and again; keeps what it was asked."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a response is two writes, of which the second would wait for 40 ms
     answers: list[Answer]
     asked: list[dict[str, Any]]
     keys: list[str]

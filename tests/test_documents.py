@@ -162,6 +162,17 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: no such heading: {link}"
 
 
+def test_the_variables_that_set_the_counts_of_long_tests_are_listed() -> None:
+    pattern = re.compile(r'int\(os\.environ\.get\("(FLAGFALL_\w+)", "(\d+)"\)\)')
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("*.py"), reverse=True):
+        for name, count in pattern.findall(path.read_text()):
+            found.setdefault(name, []).append(count)
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| `(FLAGFALL_\w+)` \|.*\| ([\d, ]+) \|$", page, flags=re.MULTILINE)
+    assert {name: counts.split(", ") for name, counts in rows} == found
+
+
 def test_the_tree_of_the_architecture_page_is_true() -> None:
     paths = list(tree_paths((ROOT / "docs" / "architecture.md").read_text()))
     assert len(paths) > 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from flagfall.agents.round1 import LEARNER_MODULES
 from flagfall.agents.samples import basic
 from flagfall.agents.samples.langroom_solver import LangRoomSolver
 from flagfall.agents.samples.language_model import LanguageModel
-from flagfall.agents.spec import AgentSpec
+from flagfall.agents.spec import ANSWERS, AgentSpec
 from flagfall.code_loader import (
     check_file,
     check_member,
@@ -80,6 +80,28 @@ def load_agent(spec: AgentSpec | str) -> Any:
         raise UsageError(f"{spec.text}: a human plays at a terminal, with `flagfall run`")
     what = f"{spec.text}: {spec.form.what} is a program of its own"
     raise UsageError(f"{what}, and cannot be loaded into this one")
+
+
+def with_answers(texts: Sequence[str], answers: Path | None) -> list[str]:
+    """Return the texts of agents, those of language models with a journal whose answers are given again.
+
+    Args:
+        answers: the journal, or a results folder; `None` changes nothing.
+
+    Raises:
+        UsageError: none of the agents is a language model that is asked.
+    """
+    if answers is None:
+        return [*texts]
+    option = f"{ANSWERS}={str(answers).replace('%', '%25').replace('&', '%26')}"
+    found = []
+    for text in texts:
+        name, question, _ = text.partition("?")
+        is_asked = SAMPLES.get(name) is LanguageModel and ANSWERS not in AgentSpec.parse(text).files
+        found.append(f"{text}{'&' if question else '?'}{option}" if is_asked else text)
+    if found == [*texts]:
+        raise UsageError("--answers: no agent is llm, whose answers could be given again: leave it out")
+    return found
 
 
 def make_human(name: str) -> Human:

@@ -29,7 +29,10 @@ ANSWERS: Final = "answers"
 TEMPLATE: Final = "template"
 """Option of a sample: the file with the template of its prompts."""
 
-_FILES: Final = frozenset({ANSWERS, TEMPLATE})
+TOKENIZER: Final = "tokenizer"
+"""Option of a sample: the file by which it counts tokens."""
+
+_FILES: Final = frozenset({ANSWERS, TEMPLATE, TOKENIZER})
 
 LEARNER_PORT: Final = 5556
 """The default port of round 1, to which its example learners connect."""

@@ -59,7 +59,7 @@ COMMANDS: Final = {
     "agent": "Run the agent's side of a match on another host: serve.",
     "check-agent": "Examine an agent: speed, stability, and whether it keeps to the rules.",
     "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
-    "explore": "Search for faults under which a match or a tournament breaks a promise.",
+    "explore": "Search for faults under which a match or a tournament breaks an invariant.",
     "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
 """Every command with its line in the overview; its function and the file in `commands` have its name."""

@@ -92,7 +92,7 @@ def serve_pages(
     """
     import trio
 
-    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.console.interrupts import run_until_interrupted
     from flagfall.viewer.server.access import Access
     from flagfall.viewer.server.app import make_app
     from flagfall.viewer.server.run import serve

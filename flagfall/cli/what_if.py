@@ -13,17 +13,19 @@ from flagfall.cli.console.files import replacing
 from flagfall.cli.console.output import duration, number, print_json, print_table, print_text, table
 from flagfall.errors import UsageError
 from flagfall.recording.latency import load_model
+from flagfall.recording.other_rates import is_measured, judge_rate, think_times_at
 from flagfall.recording.seat_times import read_times
 from flagfall.recording.think_times import MODELLED, ThinkTimes, lost_turns, think_times
 from flagfall.recording.what_if import judge_match, known_turns
 from flagfall.texts import counted, sanitize_terminal
 from flagfall.timing import TimeControl
+from flagfall.timing.distributions import number_text
 from flagfall.timing.durations import format_duration, parse_duration
 from flagfall.timing.latency import SeatLatency
-from flagfall.tournament.limits import Loss, curve_of, limits_for, rounded
+from flagfall.tournament.limits import Loss, curve_of, limits_for, rate_curve, rounded
 from flagfall.tournament.store import Store
 from flagfall.tournament.what_if import lost_share, study_folder
-from flagfall.viewer.report.plots import PlotFormat, check_plots, limits_plot
+from flagfall.viewer.report.plots import PlotFormat, check_plots, curves_plot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
     from flagfall.recording.seat_times import MatchTimes
     from flagfall.recording.what_if import MatchVerdicts, SeatVerdicts
-    from flagfall.tournament.limits import LimitCurve
+    from flagfall.timing.rates import Rate
+    from flagfall.tournament.limits import LimitCurve, RateCurve
     from flagfall.tournament.stats.intervals import Interval
     from flagfall.tournament.what_if import ControlEffect, FolderWhatIf
 
@@ -39,6 +42,7 @@ SWEEP: Final = 10
 """Time controls that a range stands for."""
 
 _RANGE: Final = re.compile(r"(\d[\d.]*[a-z]+)\.\.(\d[\d.]*[a-z]+)", re.ASCII)
+_RATE_RANGE: Final = re.compile(r"(\d[\d.]*[kMG]?/s)\.\.(\d[\d.]*[kMG]?/s)", re.ASCII)
 _SHOWN_LIMITS: Final = 6
 """Columns of limits in a table."""
 
@@ -75,6 +79,36 @@ def parse_sweep(text: str) -> list[TimeControl]:
     ]
 
 
+def parse_rates(texts: Sequence[str]) -> list[Rate]:
+    """Return the rates of some texts, each of which may have a range: `tokens(5/s..80/s)` are ten of them.
+
+    Raises:
+        UsageError: a text is none of a rate alone.
+    """
+    rates: list[Rate] = []
+    for text in texts:
+        found = _RATE_RANGE.search(text)
+        parts = [text]
+        if found is not None:
+            ends = [_rate_of(f"{text[: found.start()]}{end}{text[found.end() :]}") for end in found.groups()]
+            low, high = (rate.per_second for rate in ends)
+            if not low < high:
+                raise UsageError(f"--think {text!r}: write a range from a low rate to a high one: 5/s..80/s")
+            steps = [number_text(float(f"{one:.3g}")) for one in np.geomspace(low, high, SWEEP)]
+            parts = [f"{text[: found.start()]}{one}/s{text[found.end() :]}" for one in steps]
+        rates += map(_rate_of, parts)
+    return list(dict.fromkeys(rates))
+
+
+def _rate_of(text: str) -> Rate:
+    model = SeatLatency.parse(text)
+    if model.rate is None or model != SeatLatency(rate=model.rate):
+        raise UsageError(
+            f"--think {text!r}: recorded matches are judged under a rate alone, such as tokens(30/s)"
+        )
+    return model.rate
+
+
 def check_plot(output: Path) -> PlotFormat:
     """Return the format of a picture by its ending, and check that it can be drawn.
 
@@ -89,27 +123,40 @@ def check_plot(output: Path) -> PlotFormat:
     return form  # type: ignore[return-value]  # it is one of them
 
 
-def _draw(curves: Sequence[LimitCurve], output: Path | None) -> None:
+def _draw(curves: Sequence[LimitCurve] | Sequence[RateCurve], output: Path | None) -> None:
     if output is None:
         return
     if not curves:
         raise UsageError("there is nothing to draw: no think times are recorded")
-    picture = limits_plot(curves, check_plot(output))
+    picture = curves_plot(curves, check_plot(output))
     with replacing(output) as file:
         file.buffer.write(picture)
 
 
-def show_match(path: Path, controls: Sequence[TimeControl], printing: Printing) -> None:
-    """Print a recorded match under other time controls.
+def show_match(
+    path: Path, controls: Sequence[TimeControl], rates: Sequence[Rate], printing: Printing
+) -> None:
+    """Print a recorded match under other time controls, or under other rates of its agents' work.
 
     Raises:
         UsageError: the journal is damaged; what comes before the damage was printed.
     """
     times = read_times(path)
-    controls = controls or [times.control]
-    found = [judge_match(times, control) for control in controls]
-    thinking = [think_times(times, place) for place in range(len(times.seats))]
+    controls = controls or ([] if rates else [times.control])
+    found = [judge_match(times, control) for control in controls] + [
+        judge_rate(times, rate) for rate in rates
+    ]
+    places = range(len(times.seats))
+    thinking = [think_times(times, place) for place in places]
+    at_rates = [[think_times_at(times, place, rate) for place in places] for rate in rates]
     curves = _curves_of(times, thinking, controls, printing.lost)
+    rated = [
+        rate_curve(
+            seat.agent, times.control, {rate: of[place] for rate, of in zip(rates, at_rates, strict=True)}
+        )
+        for place, seat in enumerate(times.seats)
+        if rates and is_measured(times, place, rates[0])
+    ]
     if printing.json:
         print_json(
             {
@@ -119,14 +166,17 @@ def show_match(path: Path, controls: Sequence[TimeControl], printing: Printing) 
                     {**attrs.asdict(one), "known_turns": known_turns(one, times.seats)} for one in found
                 ],
                 "curves": [attrs.asdict(curve) for curve in curves],
+                "rate_curves": [attrs.asdict(curve) for curve in rated],
             }
         )
     else:
-        for control, verdicts in zip(controls, found, strict=True):
-            _print_match(times, thinking, control, verdicts, wide=printing.wide)
+        cases = [(control, thinking) for control in controls] + [(times.control, of) for of in at_rates]
+        for (control, of), verdicts in zip(cases, found, strict=True):
+            _print_match(times, of, control, verdicts, wide=printing.wide)
+        _print_rates(rated, wide=printing.wide)
         if printing.advise:
             _print_advice(curves, wide=printing.wide)
-    _draw(curves, printing.output)
+    _draw(rated if rates else curves, printing.output)
     if times.problem:
         raise UsageError(times.problem)
 
@@ -151,12 +201,12 @@ def _print_match(
     wide: bool,
 ) -> None:
     rows = table(
-        "agent", "first change", numbers=("turns", "was late", "late", "turns lost"), title=str(control)
+        "agent", "first change", numbers=("turns", "was late", "late", "turns lost"), title=verdicts.control
     )
     for seat, of_seat in zip(verdicts.seats, thinking, strict=True):
         share = ""
         if times.header.tick_ns is None:
-            loss = Loss.of([of_seat], control)
+            loss = Loss.of([(of_seat, control)])
             share = _share(loss.share, at_least=bool(loss.unknown))
         counts = map(number, (seat.turns, seat.recorded_late, seat.late))
         rows.add_row(sanitize_terminal(seat.agent), _change(seat), *counts, share)
@@ -216,7 +266,7 @@ def show_model(text: str, controls: Sequence[TimeControl], turns: int, seed: int
     today = controls[0] if controls else TimeControl()
     limits = limits_for(thinking, today, [control.act for control in controls if control.act])
     curve = curve_of(str(model), today, thinking, limits, lost=printing.lost)
-    shares = [(control, lost_share([thinking], control)) for control in controls]
+    shares = [(control, lost_share([(thinking, control)])) for control in controls]
     outs = [lost_turns(thinking, control).out.mean() for control in controls]
     if printing.json:
         effects = [
@@ -237,18 +287,20 @@ def show_model(text: str, controls: Sequence[TimeControl], turns: int, seed: int
     _draw([] if curve is None else [curve], printing.output)
 
 
-def show_folder(folder: Path, controls: Sequence[TimeControl], printing: Printing) -> None:
-    """Print the matches of a tournament under other time controls, and the limits to choose."""
+def show_folder(
+    folder: Path, controls: Sequence[TimeControl], rates: Sequence[Rate], printing: Printing
+) -> None:
+    """Print the matches of a tournament under other time controls or rates, and the limits to choose."""
     with closing(Store(folder)) as store:
         stored = store.plan()
         if stored is None:
             raise UsageError(f"{folder}: the tournament has not begun")
-        found = study_folder(folder, store, stored.for_display(), controls, lost=printing.lost)
+        found = study_folder(folder, store, stored.for_display(), controls, rates, lost=printing.lost)
     if printing.json:
         print_json(attrs.asdict(found))
     else:
         _print_folder(found, printing)
-    _draw(found.curves, printing.output)
+    _draw(found.rate_curves if rates else found.curves, printing.output)
 
 
 def _print_folder(found: FolderWhatIf, printing: Printing) -> None:
@@ -259,6 +311,7 @@ def _print_folder(found: FolderWhatIf, printing: Printing) -> None:
         print_text("No think times are recorded: the share of turns lost over the limit is not known.")
     if printing.advise:
         _print_advice(found.curves, wide=wide)
+    _print_rates(found.rate_curves, wide=wide)
     for effect in found.effects:
         _print_effect(effect, wide=wide)
     for reason, matches in found.unread.items():
@@ -283,6 +336,17 @@ def _print_curves(curves: Sequence[LimitCurve], *, wide: bool) -> None:
         ]
         rows.add_row(sanitize_terminal(curve.agent or "all agents"), *cells)
     print_table(rows, wide=wide)
+
+
+def _print_rates(curves: Sequence[RateCurve], *, wide: bool) -> None:
+    for control, rates in dict.fromkeys((curve.control, curve.rates) for curve in curves):
+        rows = table("agent", numbers=rates, title=f"Turns lost by the rate, in % (under {control})")
+        for curve in curves:
+            if (curve.control, curve.rates) == (control, rates):
+                shares = zip(curve.share, curve.at_least, strict=True)
+                cells = [f"{'≥' if least else ''}{100 * share:.3g}" for share, least in shares]
+                rows.add_row(sanitize_terminal(curve.agent), *cells)
+        print_table(rows, wide=wide)
 
 
 def _print_advice(curves: Sequence[LimitCurve], *, wide: bool) -> None:

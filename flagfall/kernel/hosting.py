@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard
 
 import attrs
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from flagfall.kernel.channels.turn_channel import PlayedTurn
     from flagfall.kernel.seat import HostSeat
     from flagfall.kernel.spaces import Spaces, TaskDescription
+    from flagfall.kernel.usage import Usage
+    from flagfall.timing.rates import Rate
 
 
 HostKind: TypeAlias = Literal["task", "thread", "process", "wasm", "remote"]
@@ -29,6 +32,8 @@ class Briefing:
         seat: zero-based index of its seat.
         seed: a seed of its own, derived from the match's.
         time_control: the time control, in its text form.
+        rate: the rate by which its work takes time on the virtual clock, such as `tokens(30/s)`; `None` for
+            none.
         transcript: in a match that goes on from a recorded one (`flagfall branch`), the last turns of its
             seat, oldest first: at most `flagfall.recording.branching.MAX_TRANSCRIPT_TURNS`. Empty otherwise,
             and for an agent that is shown them one by one.
@@ -52,6 +57,16 @@ class Briefing:
 
     _look_up_noted: Callable[[], Any] = attrs.field(default=lambda: None, repr=False, eq=False)
 
+    _think: Callable[[Usage], Awaitable[None] | None] = attrs.field(
+        default=lambda _usage: None, repr=False, eq=False
+    )
+
+    _real_time: Callable[[float], AbstractContextManager[Any, bool]] | None = attrs.field(
+        default=None, repr=False, eq=False
+    )
+
+    rate: Rate | None = attrs.field(default=None, kw_only=True)
+
     def note(self, value: Any) -> None:
         """Attach a note to the turn that is answered next, for readers of the journal.
 
@@ -63,6 +78,50 @@ class Briefing:
                 note is left out, and counted.
         """
         self._note(value)
+
+    async def think(
+        self,
+        *,
+        prompt_tokens: int | None,
+        answer_tokens: int | None,
+        cost: float | None = None,
+        requests: int = 1,
+    ) -> None:
+        """Report what a language model used for the turn, and let the time pass that it takes for that.
+
+        The record of the turn has the numbers, and budgets of tokens and cost are charged with them. Time
+        passes on the virtual clock under a rate such as `tokens(30/s)`, which is for agents in the event loop
+        with the attribute `measures = "tokens"`; everywhere else the model has taken its time itself.
+
+        Args:
+            prompt_tokens: tokens of the prompts; `None` if they are not known, which a rate does not allow.
+            answer_tokens: tokens of the answers; the same.
+            cost: in US dollars, if it is known.
+            requests: number of requests that were answered, valid or not.
+
+        Raises:
+            ValueError: a number that cannot be.
+        """
+        from flagfall.kernel.usage import Usage  # noqa: PLC0415 - few agents need it
+
+        waits = self._think(Usage(prompt_tokens, answer_tokens, cost, requests))
+        if waits is not None:
+            await waits
+
+    def real_time(self, seconds: float) -> AbstractContextManager[Any, bool]:
+        """Return a context in which an agent under trio waits for the real world, such as for a server.
+
+        Inside of it the virtual clock of a match stands still, and on every clock its body is cancelled after
+        some seconds of real time, as by `trio.move_on_after`, whose cancel scope it gives.
+
+        Args:
+            seconds: real time, at most.
+        """
+        if self._real_time is not None:
+            return self._real_time(seconds)
+        from flagfall.timing.clocks import real_limit  # noqa: PLC0415 - few agents need it
+
+        return real_limit(seconds)
 
     @property
     def spaces(self) -> Spaces | None:

@@ -8,7 +8,9 @@ channels from then on, and it may wait for anything while the environment waits 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from math import inf
 from typing import Any, Final, Protocol
 
@@ -23,8 +25,11 @@ from flagfall.kernel.roles import AskTurns, RequiredTask, SchedulerRole, TaskRol
 from flagfall.kernel.script import Actions, ActorResult, EndOfMatch, add_rewards
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import agent_traceback
+from flagfall.kernel.usage import Usage
 from flagfall.timing import TimeControl, Timekeeper
+from flagfall.timing.clocks import real_limit
 from flagfall.timing.deadlines import ignore
+from flagfall.timing.rates import Tokens
 
 
 class Failed(Protocol):
@@ -374,7 +379,38 @@ class Seating:
             seat.look_up_text,
             self._states[seat.number].transcript if self._states else (),
             seat.look_up_noted,
+            partial(_think, seat, self._failed),
+            self._real_time,  # type: ignore[arg-type]  # it swallows its own cancellation
+            rate=seat.rate,
         )
+
+    @contextmanager
+    def _real_time(self, seconds: float) -> Iterator[trio.CancelScope]:
+        """Let the virtual clock stand still; see `flagfall.kernel.hosting.Briefing.real_time`."""
+        with self._keeper.real_work(), real_limit(seconds) as limit:
+            yield limit
+
+
+async def _think(seat: HostSeat, failed: Failed, usage: Usage) -> None:
+    """Take the report of a seat's agent, and let the think time pass that follows from it.
+
+    Args:
+        failed: ends the match as void: a rate needs numbers that are not reported.
+    """
+    if seat.notes is not None and not seat.is_closed():
+        seat.notes.use(seat.number, seat.stats, seat.budget, usage)
+    if not isinstance(seat.rate, Tokens):
+        return
+    time_ns = usage.time_ns(seat.rate)
+    if time_ns is not None:
+        await seat.spend(time_ns)
+        return
+    failed(
+        HostFault(
+            f"seat {seat.number}: {seat.rate} needs the tokens of each answer, and they are not known: if the"
+            " server of llm reports none, add the option tokenizer=FILE"
+        )
+    )
 
 
 def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:

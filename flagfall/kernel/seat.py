@@ -140,7 +140,7 @@ class HostSeat:
         self.budget: Budget = self.clock.budget
         self.agent: Seat = Seat._create(  # noqa: SLF001 - the two ends belong together
             number,
-            ElapsedTimer(self.now, self.time_of_turn),
+            ElapsedTimer(self.now, self.time_of_turn, self.look_up_left),
             self.take_turn,
             self._channel.reply,
             self.take_note,
@@ -179,10 +179,7 @@ class HostSeat:
 
     @property
     def most_ns(self) -> int:
-        """Return how long the agent may still be busy before its clock disqualifies it, in nanoseconds.
-
-        It is more than a hundred years where nothing does.
-        """
+        """Return how long the agent may be busy until it is disqualified; 100 years where it never is."""
         envelope = self._channel.open_envelope
         return self.clock.read_when_due(self.now(), None if envelope is None else envelope.number)[2]
 
@@ -227,6 +224,10 @@ class HostSeat:
         """Return the agent's note on the recorded turn that it has taken; `None` in any other turn."""
         return getattr(self._channel.taken, "noted", None)
 
+    def look_up_left(self) -> tuple[int | None, int | None]:
+        """Return what is left of the budgets of tokens and of cost."""
+        return self.budget.left
+
     def is_closed(self) -> bool:
         """Return whether there will be no more turns for the agent."""
         return self._channel.closed
@@ -261,7 +262,7 @@ class HostSeat:
     def take_note(self, value: Any) -> None:
         """Take a note of the agent; see `Seat.note`."""
         if self.notes is not None and not self._channel.closed:
-            self.notes.take(self.number, self.stats, value)
+            self.notes.take(self.number, self.stats, self.budget, value)
 
     def leave(self) -> None:
         """Disqualify the seat as `gone`; see `Seat.close`."""

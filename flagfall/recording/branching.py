@@ -72,6 +72,10 @@ def recorded_events(path: Path) -> Iterator[Event]:
         yield from ended
 
 
+class AnswerDiffers(UsageError):
+    """An agent that is shown recorded turns again does not repeat an answer."""
+
+
 @attrs.frozen
 class _LastTurn:
     """The last turn that is kept: its number, the number of events up to its end, and its time.
@@ -237,7 +241,7 @@ class BranchPoint:
         """Yield all that a seat was shown before the turn, and compare the answers with the record.
 
         Raises:
-            UsageError: an answer is another one.
+            AnswerDiffers: an answer is another one.
         """
         scheduler = self.rebuild(self.header)
         try:
@@ -265,7 +269,7 @@ class BranchPoint:
 
     def _compare(self, seat: int, what: str, answer: Any, recorded: Any) -> None:
         if not are_same(recorded, answer):
-            raise UsageError(
+            raise AnswerDiffers(
                 f"{self.journal}: {what}, seat {seat}: the agent answers {shown(answer)}, and"
                 f" {shown(recorded)} is recorded: it does not repeat what it did; let it begin at turn"
                 f" {self.turn} with the transcript"

@@ -32,6 +32,7 @@ from flagfall.events import (
     Verdict,
 )
 from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.usage import Usage
 from flagfall.recording.journal.format import decode_line
 from flagfall.recording.journal.reader import JournalError, batches, check_schema
 from flagfall.recording.match_result import CUT_OFF, MAX_SEATS
@@ -66,6 +67,7 @@ class SeatTimes:
         credit_ns: time that the host lost meanwhile.
         verdict: places in `VERDICTS`; turns played for it after its disqualification are left out.
         answered_ns: by the number of a turn, when its answer came after the verdict.
+        usage: by the number of a turn with a note, what that says of a language model.
         disqualified: its disqualification, if there was one.
     """
 
@@ -77,6 +79,7 @@ class SeatTimes:
     credit_ns: array[int] = attrs.Factory(lambda: array("q"))
     verdict: bytearray = attrs.Factory(bytearray)
     answered_ns: dict[int, int] = attrs.Factory(dict)
+    usage: dict[int, Usage] = attrs.Factory(dict)
     disqualified: SeatDisqualified | None = None
 
     def __len__(self) -> int:
@@ -166,6 +169,8 @@ class MatchTimes:
                     seat.spent_ns.append(max(0, event.spent_ns))
                     seat.credit_ns.append(max(0, event.credit_ns))
                     seat.verdict.append(_CODES[event.verdict])
+                    if event.note is not None:
+                        seat.usage[event.turn] = Usage.of(event.note)
             case SeatReady():
                 self._seat(event.seat).ready_ns = max(0, event.spent_ns)
             case ReplyDropped():

@@ -144,6 +144,17 @@ def think_times(times: MatchTimes, seat: int) -> ThinkTimes:
     )
 
 
+def gaps_of(times: SeatTimes) -> Numbers:
+    """Return the time of others after each turn of a seat, where they have turns without it."""
+    gaps = np.zeros(len(times), np.int64)
+    if len(times) > 1:
+        columns = (times.turn, times.ended_ns, times.spent_ns, times.credit_ns)
+        turn, ended, spent, credit = (np.frombuffer(of, np.int64) for of in columns)
+        others = np.maximum(0, (ended - spent - credit)[1:] - ended[:-1])
+        gaps[:-1] = np.where(np.diff(turn) > 1, others, 0)
+    return gaps
+
+
 class _Thinking:
     """Reads the think times from the turns of a seat."""
 
@@ -156,7 +167,7 @@ class _Thinking:
     def read(self) -> None:
         """Read all turns."""
         times = self._times
-        spent, gaps = np.frombuffer(times.spent_ns, np.int64), self._gaps()
+        spent, gaps = np.frombuffer(times.spent_ns, np.int64), gaps_of(times)
         others = np.flatnonzero(~np.isin(np.frombuffer(times.verdict, np.uint8), list(PUNCTUAL)))
         begin = until_ns = 0
         for row in others.tolist():
@@ -164,17 +175,6 @@ class _Thinking:
                 self._add_punctual(spent, gaps, begin, row, until_ns)
                 begin, until_ns = self._add_late(row, until_ns, int(gaps[row]))
         self._add_punctual(spent, gaps, begin, len(times), until_ns)
-
-    def _gaps(self) -> Numbers:
-        """Return the time of others after each turn, where they have turns without this seat."""
-        times = self._times
-        gaps = np.zeros(len(times), np.int64)
-        if len(times) > 1:
-            columns = (times.turn, times.ended_ns, times.spent_ns, times.credit_ns)
-            turn, ended, spent, credit = (np.frombuffer(of, np.int64) for of in columns)
-            others = np.maximum(0, (ended - spent - credit)[1:] - ended[:-1])
-            gaps[:-1] = np.where(np.diff(turn) > 1, others, 0)
-        return gaps
 
     def _add_punctual(self, spent: Numbers, gaps: Numbers, begin: int, end: int, until_ns: int) -> None:
         """Add turns that were in time; of the first one, only what came after an older turn's answer."""

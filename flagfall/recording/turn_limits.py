@@ -21,6 +21,7 @@ from flagfall.errors import UsageError
 from flagfall.events import MatchStarted, SeatReady, TurnPlayed
 from flagfall.kernel.channels.arrays import restore_arrays
 from flagfall.kernel.channels.codecs import CodecError
+from flagfall.kernel.usage import NOTHING, Usage
 from flagfall.recording.journal.format import encode
 from flagfall.timing import NEVER_NS, Budget, TimeControl
 from flagfall.timing.budget import Limits, request_limits
@@ -186,22 +187,29 @@ class LimitsOfTurns:
         Args:
             event: the record of the turn; every turn of a seat once, in the order of the journal.
         """
-        return NO_LIMITS if event.verdict == "absent" else self.charge(event.turn, event.seat, event.spent_ns)
+        if event.verdict == "absent":
+            return NO_LIMITS
+        return self.charge(event.turn, event.seat, event.spent_ns, Usage.of(event.note))
 
-    def charge(self, turn: int, seat: int, spent_ns: int) -> TurnLimits:
-        """Return the limits of the next turn of a seat, and charge the time that it took.
+    def charge(self, turn: int, seat: int, spent_ns: int, usage: Usage = NOTHING) -> TurnLimits:
+        """Return the limits of the next turn of a seat, and charge what it took.
 
         There are none for a seat that does not exist.
 
         Args:
             turn: the number of the turn.
+            spent_ns: the time that it took.
+            usage: what a language model used for it.
         """
         if self._earlier:
-            charged = [(before, limits.charge(turn, seat, spent_ns)) for before, limits in self._earlier]
-            return next((then for before, then in charged if turn < before), self._charge(seat, spent_ns))
-        return self._charge(seat, spent_ns)
+            charged = [
+                (before, limits.charge(turn, seat, spent_ns, usage)) for before, limits in self._earlier
+            ]
+            earlier = (then for before, then in charged if turn < before)
+            return next(earlier, self._charge(seat, spent_ns, usage))
+        return self._charge(seat, spent_ns, usage)
 
-    def _charge(self, seat: int, spent_ns: int) -> TurnLimits:
+    def _charge(self, seat: int, spent_ns: int, usage: Usage) -> TurnLimits:
         if self.flat is not None:
             return self.flat if 0 <= seat < self._seats else NO_LIMITS
         if not 0 <= seat < self._seats:
@@ -209,6 +217,7 @@ class LimitsOfTurns:
         budget = self.budget_of(seat)
         limits = self._of(budget)
         budget.charge("act", max(0, spent_ns))
+        usage.charge(budget)
         return limits._replace(bank_ns=budget.bank_ns)
 
     def budget_of(self, seat: int) -> Budget:

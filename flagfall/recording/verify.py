@@ -28,14 +28,14 @@ class Difference:
     """The first difference between a journal and its replay, or the first broken seal.
 
     Attributes:
-        line: the number of the line in the file, from 1.
+        line: the number of the line in the file, from 1; `None` where agents played again, turn by turn.
         turn: the turn of that line, or the turn that was due; `None` before the first.
         last_turn: the last turn of the batch if only the batch is known; otherwise the same as `turn`.
         expected: the value of the replay as text; empty if there is none to compare.
         found: the value in the file as text; empty if there is none to compare.
     """
 
-    line: int
+    line: int | None
     turn: int | None
     last_turn: int | None
     seat: int | None
@@ -48,6 +48,8 @@ class Difference:
         if self.last_turn != self.turn:
             turn = f"turns {self.turn} to {self.last_turn}"
         seat = "" if self.seat is None else f", seat {self.seat}"
+        if self.line is None:
+            return f"{turn}{seat}: {self.what}: {self.found} is recorded, and it is {self.expected} now"
         values = f": expected {self.expected}, found {self.found}" if self.expected or self.found else ""
         return f"line {self.line}, {turn}{seat}: {self.what}{values}"
 
@@ -63,6 +65,7 @@ class Verification:
             `flagfall.recording.turn_limits`.
         difference: the first difference; `None` if there is none.
         not_repeatable: the reason if the match cannot be replayed; its seals were checked all the same.
+        agents: the number of seats whose agents played the whole match again.
     """
 
     path: Path
@@ -71,6 +74,7 @@ class Verification:
     rounded: int = 0
     difference: Difference | None = None
     not_repeatable: str | None = None
+    agents: int = 0
 
     @property
     def ok(self) -> bool:
@@ -95,6 +99,8 @@ class Verification:
         done = f"{counted(self.turns, 'turn')} in {counted(self.tasks, 'task')} {are} recorded"
         if self.rounded:
             done += f"; {counted(self.rounded, 'value')} rounded otherwise"
+        if self.agents:
+            done += f"; {counted(self.agents, 'agent')} played the same match again"
         if self.not_repeatable is not None:
             return f"{self.path}: the seals hold; {done}; the rest was not compared: {self.not_repeatable}"
         return f"{self.path}: {done}"

@@ -21,6 +21,7 @@ import numpy as np
 
 from flagfall.errors import UsageError
 from flagfall.events import LATE_VERDICTS, ON_TIME, Verdict
+from flagfall.kernel.usage import NOTHING
 from flagfall.recording.seat_times import LATE, OUT, PUNCTUAL, VERDICTS, MatchTimes, SeatTimes
 from flagfall.recording.turn_limits import LimitsOfTurns
 from flagfall.timing import NEVER_NS, Budget, TimeControl
@@ -206,13 +207,10 @@ class _Judge:
         out: str = "",
     ) -> SeatVerdicts:
         times = self._times
-        codes = np.frombuffer(times.verdict, np.uint8)
-        late = int(np.isin(codes, list(LATE)).sum())
-        late += times.is_out_by_clock and bool(len(codes)) and times.verdict[-1] == OUT
         return SeatVerdicts(
             agent=times.agent,
             turns=len(times),
-            recorded_late=late,
+            recorded_late=recorded_late(times),
             late=self._late,
             first_late=self._first_late,
             changed=changed,
@@ -302,8 +300,9 @@ class _Judge:
             verdict = self._late_tick(row, before, after)
         else:
             verdict, charged_ns = self._late_turn(row, before, after)
-        self._recorded.charge(turn, number, spent_ns)
-        bank_ns = self._asked.charge(turn, number, charged_ns).bank_ns
+        used = times.usage.get(turn, NOTHING)
+        self._recorded.charge(turn, number, spent_ns, used)
+        bank_ns = self._asked.charge(turn, number, charged_ns, used).bank_ns
         if bank_ns is not None and self._bank_out is None and bank_ns <= (self._control.increment or 0):
             self._bank_out = turn
         return verdict
@@ -461,6 +460,12 @@ class _Judge:
         older_ns = max(since_ns - self._busy.began_ns, hard_ns - judged_ns)
         after = after._replace(busy_ns=self._busy.after_ns)
         return self._verdict(after, (max(0, hard_ns - older_ns), NEVER_NS), (older_ns, older_ns))
+
+
+def recorded_late(seat: SeatTimes) -> int:
+    """Return the number of turns that were late in a match, or in which the clock disqualified a seat."""
+    late = int(np.isin(np.frombuffer(seat.verdict, np.uint8), list(LATE)).sum())
+    return late + (seat.is_out_by_clock and bool(len(seat)) and seat.verdict[-1] == OUT)
 
 
 def _judged_ns(limits: Limits) -> int:

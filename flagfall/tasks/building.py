@@ -212,10 +212,16 @@ class _RecordedTasks:
     """Task scheduler of a recorded match; builds a task when it is due, as a journal may name thousands."""
 
     def __init__(self, scheduler: str, places: Any) -> None:
+        self._places = places
         self._policy = parse_policy(scheduler, places)
         self.set_seed = self._policy.set_seed
         self.report = self._policy.report
         self.close = self._policy.close
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """The first task, of which agents are told when they start; raises as `next_task` does."""
+        return [place.build() for place in self._places[:1]]
 
     def next_task(self) -> Task | None:
         """Return the next task.

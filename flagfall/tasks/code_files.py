@@ -75,22 +75,22 @@ def _digest(path: Path, _changed_ns: int, _size: int) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-class _Unpacked:
-    """The carried files of the match that was rebuilt last, under their own names."""
+class Unpacked:
+    """Carried files under their own names, in a folder that is removed with them."""
 
     def __init__(self) -> None:
         self._held: tempfile.TemporaryDirectory[str] | None = None
         self._key: tuple[Path, tuple[tuple[str, str], ...]] | None = None
 
     def folder(self, carried: Path, code: Mapping[str, str]) -> Path:
-        """Return the folder with the files; those of another match are removed, and their modules forgotten.
+        """Return the folder with the files; those of the last call are removed, and their modules forgotten.
 
         Raises:
             UsageError: a file is missing or not as it was carried, or its name leads out of a folder.
         """
         key = (carried, tuple(sorted(code.items())))
         if self._held is None or key != self._key:
-            self._forget()
+            self.close()
             self._held = tempfile.TemporaryDirectory(prefix="flagfall-")
             self._key = None
             left = MAX_UNPACKED_BYTES
@@ -101,7 +101,8 @@ class _Unpacked:
             self._key = key
         return Path(self._held.name)
 
-    def _forget(self) -> None:
+    def close(self) -> None:
+        """Remove the folder, and forget the modules that were imported from it."""
         if self._held is None:
             return
         place = self._held.name
@@ -110,9 +111,11 @@ class _Unpacked:
             if str(getattr(module, "__dict__", {}).get("__file__")).startswith(f"{place}{os.sep}"):
                 del sys.modules[name]
         self._held.cleanup()
+        self._held = None
 
 
-_unpacked: Final = _Unpacked()
+_unpacked: Final = Unpacked()
+"""The code of the match that was rebuilt last."""
 
 
 def find_code(journal: Path, code: Mapping[str, str]) -> Path | None:

@@ -73,7 +73,7 @@ TIME_CONTROLS: Final = (
 NO_FAULTS: Final = FaultSchedule()
 
 Rule: TypeAlias = Callable[[Any], None]
-"""A promise: takes a simulated match or tournament, and raises `AssertionError` where it is broken."""
+"""An invariant: takes a simulated match or tournament, and raises `AssertionError` where it is broken."""
 
 
 @attrs.frozen
@@ -128,7 +128,7 @@ class Ground:
 
     Attributes:
         play: simulates a case of it.
-        rules: its promises, checked in this order.
+        rules: its invariants, checked in this order.
         rare_rules: those that take further simulations: checked for some that led to new behaviour.
         behaviour: what a simulation did, as a set.
         hosts: where the agent of each seat is simulated to run.

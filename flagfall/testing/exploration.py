@@ -1,4 +1,4 @@
-"""Exploration: a search for a seed and a schedule of faults under which a match breaks a promise.
+"""Exploration: a search for a seed and a schedule of faults under which a match breaks an invariant.
 
 A case that breaks one is shrunk: to fewer faults, a shorter match, earlier and shorter faults, a smaller
 seed.
@@ -32,25 +32,25 @@ INERT_AFTER: Final = 30
 
 @attrs.frozen
 class Finding:
-    """A broken promise.
+    """A broken invariant.
 
     Attributes:
-        rule: the name of the promise.
-        promise: it, as a sentence.
-        found: what is wrong in the shrunk case; empty if the promise's function does not say.
+        rule: the name of the invariant.
+        invariant: it, as a sentence.
+        found: what is wrong in the shrunk case; empty if the invariant's function does not say.
         case: the smallest case that breaks it.
         first: the case that broke it first.
     """
 
     rule: str
-    promise: str
+    invariant: str
     found: str
     case: Case
     first: Case
 
     def __str__(self) -> str:
         found = f"\n  broken:  {self.found}" if self.found else ""
-        return f"{self.rule}: {self.promise}{found}\n  by:      {self.case}"
+        return f"{self.rule}: {self.invariant}{found}\n  by:      {self.case}"
 
     def as_data(self) -> dict[str, Any]:
         """Return it as an object for JSON; cases as texts."""
@@ -69,7 +69,7 @@ class Exploration:
         runs: cases that were played, without those for shrinking.
         scheduled: how many schedules had a fault of each kind.
         happened: in how many matches one has happened.
-        finding: the broken promise, with which a search ends; `None` if there is none yet.
+        finding: the broken invariant, with which a search ends; `None` if there is none yet.
     """
 
     grounds: Sequence[Ground]
@@ -109,7 +109,7 @@ class Exploration:
         }
 
     def search(self, runs: int, seconds: float | None = None) -> Finding | None:
-        """Play cases until a promise is broken, and shrink the case that breaks it.
+        """Play cases until an invariant is broken, and shrink the case that breaks it.
 
         Args:
             runs: the most matches.
@@ -131,7 +131,7 @@ class Exploration:
         return self.finding
 
     def check(self, case: Case) -> Finding | None:
-        """Play one case, and keep and return the promise that it breaks, if it does.
+        """Play one case, and keep and return the invariant that it breaks, if it does.
 
         Raises:
             UsageError: it cannot be simulated.
@@ -156,7 +156,7 @@ class Exploration:
         return None
 
     def _shrink(self, rule: Rule) -> None:
-        """Replace the finding by the smallest case found that breaks the same promise."""
+        """Replace the finding by the smallest case found that breaks the same invariant."""
         assert self.finding is not None
         candidates, left = smaller(self.finding.case, self.grounds), MOST_SHRINKING
         while left and (case := next(candidates, None)) is not None:
@@ -177,10 +177,10 @@ def explore(
     invariants: Sequence[Rule] = (),
     again: str = "",
 ) -> None:
-    """Search for a seed and faults under which a match breaks a promise; for tests of agents and tasks.
+    """Search for a seed and faults under which a match breaks an invariant; for tests of agents and tasks.
 
     The match is simulated over and over (`simulate`), under other seeds, lengths and schedules of faults.
-    Every simulation is checked against the promises of flagfall's documents, and those that are given.
+    Every simulation is checked against the invariants of flagfall's documents, and those that are given.
 
     Args:
         match: its tasks and agents must be fit to be played again, as ids, classes and functions are. Its
@@ -189,12 +189,12 @@ def explore(
         seconds: real time after which no other is begun; `None` for no limit.
         seed: of the search; equal searches play equal matches.
         time_controls: texts of those to play under; by default that of the match.
-        invariants: further promises: functions that take a `SimulatedRun` and raise `AssertionError`.
+        invariants: further invariants: functions that take a `SimulatedRun` and raise `AssertionError`.
         again: simulate only this case, as the message of a failure has it.
 
     Raises:
-        AssertionError: a promise is broken, or a kind of fault never happened; the message has the smallest
-            case that was found.
+        AssertionError: an invariant is broken, or a kind of fault never happened; the message has the
+            smallest case that was found.
         UsageError: the match cannot be simulated.
     """
     ground = Ground.of_match(match, time_controls, (*INVARIANTS, *invariants))
@@ -210,6 +210,6 @@ def explore(
 
 
 def _finding(rule: Rule, violation: AssertionError, case: Case, first: Case) -> Finding:
-    promise = (rule.__doc__ or rule.__name__).strip().partition("\n")[0].removeprefix("Check that ")
+    invariant = (rule.__doc__ or rule.__name__).strip().partition("\n")[0].removeprefix("Check that ")
     found = str(violation).replace("\n", "\n           ")
-    return Finding(rule.__name__, promise.rstrip("."), found, case, first)
+    return Finding(rule.__name__, invariant.rstrip("."), found, case, first)

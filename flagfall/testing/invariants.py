@@ -1,8 +1,8 @@
 """Invariants: what holds in every match, whatever its agents, the connections, the disk and the host do.
 
 Each is a function of a simulated match that raises `AssertionError` where it is broken; the first line of its
-docstring is the promise. They compare what the match recorded with what passed the agents' ends of the seats,
-and compute limits and verdicts, observations and rewards anew.
+docstring is the invariant. They compare what the match recorded with what passed the agents' ends of the
+seats, and compute limits and verdicts, observations and rewards anew.
 """
 
 from __future__ import annotations
@@ -331,10 +331,10 @@ INVARIANTS: Final[Sequence[Invariant]] = (
     records_what_happened,
     verifies,
 )
-"""The promises of one match, in the order in which they are checked."""
+"""The invariants of one match, in the order in which they are checked."""
 
 INVARIANTS_OF_SEVERAL: Final[Sequence[Invariant]] = (repeats_and_leaves_others_alone,)
-"""Promises that take further matches to check."""
+"""Invariants that take further matches to check."""
 
 
 def _are_made_anew(tasks: Tasks) -> bool:
@@ -379,7 +379,7 @@ TOURNAMENT_INVARIANTS: Final = (
     plays_each_match_once,
     resumes_to_the_same_result,
 )
-"""The promises of a tournament."""
+"""The invariants of a tournament."""
 
 
 def _compare(run: SimulatedRun, other: SimulatedRun, how: str) -> None:

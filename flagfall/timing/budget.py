@@ -43,18 +43,22 @@ class Budget:
     equal, to be late is to be disqualified.
 
     Attributes:
-        flat: the limits never change (no `bank`, no `total`): nothing need be charged.
+        flat: the limits never change (no `bank`, `total` or `budget`): nothing need be charged.
     """
 
     control: TimeControl
     flat: bool = attrs.field(init=False)
     _bank_ns: int | None = attrs.field(init=False)
     _used_ns: int = attrs.field(init=False, default=0)
+    _tokens: int = attrs.field(init=False, default=0)
+    _cost: int = attrs.field(init=False, default=0)
     _flat_limits: Mapping[Phase, PhaseLimits] | None = attrs.field(init=False, default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.flat = self.control.bank is None and self.control.total is None
-        self._bank_ns = self.control.bank
+        control = self.control
+        amounts = control.bank, control.total, control.budget_tokens, control.budget_cost
+        self.flat = all(amount is None for amount in amounts)
+        self._bank_ns = control.bank
 
     @property
     def bank_ns(self) -> int | None:
@@ -66,6 +70,16 @@ class Budget:
         """Return the remaining total, without the grace; `None` where there is no total."""
         total = self.control.total
         return None if total is None else max(0, total - self._used_ns)
+
+    @property
+    def left(self) -> tuple[int | None, int | None]:
+        """Return what is left of the budget of tokens, and in billionths of a dollar of that of cost.
+
+        `None` where there is no such budget.
+        """
+        budgets = (self.control.budget_tokens, self._tokens), (self.control.budget_cost, self._cost)
+        tokens, cost = (None if budget is None else max(0, budget - used) for budget, used in budgets)
+        return tokens, cost
 
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return `limit`, `hard_limit` and `abort_limit`; those that never change are computed once."""
@@ -79,7 +93,8 @@ class Budget:
         """Return how long this phase may take from its start before it is late.
 
         For `act` that is `act` and what the bank holds (the bank alone where there is no `act`), and
-        `act_hard` at most; for every phase, what is left of total and grace at most.
+        `act_hard` at most, and nothing once the budget of tokens or of cost is spent; for every phase, what
+        is left of total and grace at most.
 
         Returns:
             Nanoseconds, 0 or more; `NEVER_NS` where there is no limit.
@@ -118,7 +133,14 @@ class Budget:
             overdraft = max(0, spent_ns - (self.control.act or 0))
             self._bank_ns = max(0, self._bank_ns - overdraft) + (self.control.increment or 0)
 
+    def use(self, tokens: int, cost: int) -> None:
+        """Book what a language model used, in tokens and in billionths of a US dollar, each 0 or more."""
+        self._tokens += tokens
+        self._cost += cost
+
     def _act_ns(self) -> int:
+        if 0 in self.left:
+            return 0
         control = self.control
         soft = _or_never(control.act) if self._bank_ns is None else (control.act or 0) + self._bank_ns
         return min(soft, _or_never(control.act_hard), NEVER_NS)

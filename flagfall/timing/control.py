@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_args
@@ -41,6 +42,15 @@ MAX_TEXT_CHARS: Final = 1_000
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"clock": ("wall", "cpu"), "late": ("nil", "out")}
 )
+NANODOLLARS: Final = 10**9
+"""Costs are whole billionths of a US dollar: a token costs some millionths."""
+
+_MOST_SPENT: Final = 10**15
+"""The largest budget: of tokens, and in billionths of a US dollar a million."""
+
+_BUDGET: Final = "budget"
+_AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(k|M|G)?(tokens|USD)", re.ASCII)
+_PREFIXES: Final[Mapping[str, int]] = MappingProxyType({"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
 # What may follow a value in one word, after which sign: act=40ms/1s, bank=60s+0.6s, total=10m+1s.
 _COMPANIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {"act": ("/", "act_hard"), "bank": ("+", "increment"), "total": ("+", "grace")}
@@ -82,6 +92,12 @@ def _check_choice(_control: TimeControl, attribute: attrs.Attribute[str], value:
         raise _FieldError(name, f"{name} is {value!r}: write {' or '.join(_CHOICES[name])}")
 
 
+def _check_amount(_control: TimeControl, attribute: attrs.Attribute[int | None], value: object) -> None:
+    if value is not None and (type(value) is not int or not 0 < value <= _MOST_SPENT):
+        name, most = attribute.name, f"{_MOST_SPENT:,}"
+        raise _FieldError(name, f"{name} is {value!r}: write a whole number from 1 to {most}, or None")
+
+
 _PER_TURN: Final = "per_turn"
 """Key in the metadata of fields whose duration applies to single turns."""
 
@@ -105,6 +121,7 @@ class TimeControl:
     | `total=10m+1s` | `total`, `grace`; without the `+` part there is no `grace` |
     | `start=1s`, `act_hard=1s`, ... | this field; for every field that is a duration |
     | `act=none`, ... | no limit, where a preset has one |
+    | `budget=200ktokens/2USD` | `budget_tokens`, `budget_cost`, or one of the two |
     | `clock=cpu`, `late=out` | these fields |
     | `60s+0.6s` | a bare duration with a `+`: `bank` and `increment` |
     | `40ms`, `40ms/1s` | any other bare duration: `act` and `act_hard` |
@@ -129,6 +146,9 @@ class TimeControl:
         increment: time added to the bank after each turn. Needs `bank`.
         total: time for the whole match, over all phases.
         grace: time beyond `total` before the seat is disqualified. Needs `total`.
+        budget_tokens: tokens of prompts and answers for the whole match, as the agent reports them. Once they
+            are spent, every further turn is late at once.
+        budget_cost: the same for what they cost, in billionths of a US dollar.
         clock: the time that counts: that of the `wall` clock, or the agent's `cpu` time.
         late: the consequence of a late turn: the NIL action is played (`nil`), or the seat is disqualified
             (`out`). By default `nil`, and `out` for a chess clock (`bank` without `act`).
@@ -147,6 +167,8 @@ class TimeControl:
     increment: int | None = _duration(per_turn=True)
     total: int | None = _duration()
     grace: int | None = _duration()
+    budget_tokens: int | None = attrs.field(default=None, validator=_check_amount)
+    budget_cost: int | None = attrs.field(default=None, validator=_check_amount)
     clock: Literal["wall", "cpu"] = attrs.field(default="wall", validator=_check_choice)
     late: Literal["nil", "out"] = attrs.field(validator=_check_choice)
 
@@ -201,7 +223,7 @@ _MAX_CACHED_TEXTS: Final = 64
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _text_of(control: TimeControl) -> str:
     """Return the text form; kept, since every match asks for it and the shortest form takes 50 us."""
-    words = [*_duration_words(control)]
+    words = [*_duration_words(control), *_budget_words(control)]
     if control.clock != "wall":
         words.append(f"clock={control.clock}")
     if control.late != control._late_default():  # noqa: SLF001 - the default is the class's own business
@@ -209,7 +231,25 @@ def _text_of(control: TimeControl) -> str:
     return " ".join(words) or UNTIMED
 
 
-_DURATIONS: Final = tuple(field.name for field in attrs.fields(TimeControl) if field.name not in _CHOICES)
+_DURATIONS: Final = tuple(
+    field.name for field in attrs.fields(TimeControl) if field.validator is _check_duration
+)
+_KEYS: Final = (*_DURATIONS, _BUDGET, *_CHOICES)
+
+
+def _budget_words(control: TimeControl) -> Iterator[str]:
+    """Yield the word of the budget, if there is one."""
+    amounts = []
+    if control.budget_tokens is not None:
+        tokens = control.budget_tokens
+        prefix, size = max(
+            ((one, size) for one, size in _PREFIXES.items() if not tokens % size), key=lambda of: of[1]
+        )
+        amounts.append(f"{tokens // size}{prefix}tokens")
+    if control.budget_cost is not None:
+        amounts.append(f"{(Decimal(control.budget_cost) / NANODOLLARS).normalize():f}USD")
+    if amounts:
+        yield f"{_BUDGET}={'/'.join(amounts)}"
 
 
 def _duration_words(control: TimeControl) -> Iterator[str]:
@@ -261,7 +301,7 @@ class _Parser:
         elif word[0].isdecimal():
             self._take_value("bank" if "+" in word else "act", word, column)
         else:
-            self._refuse(column, f"unknown word {word!r}{suggest(word, [*PRESETS, *_DURATIONS, *_CHOICES])}")
+            self._refuse(column, f"unknown word {word!r}{suggest(word, [*PRESETS, *_KEYS])}")
 
     def _take_preset(self, name: str, column: int) -> None:
         if self._base or self._fields:
@@ -278,8 +318,10 @@ class _Parser:
             self._set(key, value, column)
         elif key in _DURATIONS:
             self._take_value(key, value, start)
+        elif key == _BUDGET:
+            self._take_budget(value, start)
         else:
-            self._refuse(column, f"unknown key {key!r}{suggest(key, [*_DURATIONS, *_CHOICES])}")
+            self._refuse(column, f"unknown key {key!r}{suggest(key, _KEYS)}")
 
     def _take_value(self, key: str, value: str, column: int) -> None:
         """Take `40ms`, `40ms/1s` or `60s+0.6s`; a companion without a value is not kept from the preset."""
@@ -292,6 +334,24 @@ class _Parser:
         elif companion:
             self._base.pop(companion, None)
         self._base.pop(_DEPENDENTS.get(key, ""), None)
+
+    def _take_budget(self, value: str, column: int) -> None:
+        """Take `200ktokens`, `2USD` or both; none of them is kept from the preset."""
+        for text in value.split("/"):
+            found = _AMOUNT.fullmatch(text)
+            if found is None:
+                self._refuse(
+                    column, f"{text!r:.40} is not a budget: write 200ktokens, 2USD or 200ktokens/2USD"
+                )
+            scale = NANODOLLARS if found[3] == "USD" else 1
+            amount = Decimal(found[1]) * _PREFIXES[found[2] or ""] * scale
+            if amount != int(amount) or not 0 < amount <= _MOST_SPENT:
+                self._refuse(
+                    column,
+                    f"{text} is no budget: at most 1000000Gtokens, or 1000000USD with 9 decimals",
+                )
+            self._set("budget_cost" if found[3] == "USD" else "budget_tokens", int(amount), column)
+            column += len(text) + 1
 
     def _duration(self, text: str, column: int) -> int | None:
         if text == "none":

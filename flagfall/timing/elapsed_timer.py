@@ -11,6 +11,7 @@ from typing import Final
 from flagfall.timing.durations import NEVER_NS
 
 _MS: Final = 1_000_000
+_NANODOLLARS: Final = 10**9
 
 
 class ElapsedTimer:
@@ -22,13 +23,20 @@ class ElapsedTimer:
         now: the present time in nanoseconds.
         turn: returns when the clock of the turn began, on that clock; its limit in nanoseconds, `NEVER_NS`
             for none; and the notice of the last turn, if that was late or illegal.
+        left: returns `flagfall.timing.Budget.left`; by default there is no budget.
     """
 
-    __slots__ = ("_now", "_turn")
+    __slots__ = ("_left", "_now", "_turn")
 
-    def __init__(self, now: Callable[[], int], turn: Callable[[], tuple[int, int, object]]) -> None:
+    def __init__(
+        self,
+        now: Callable[[], int],
+        turn: Callable[[], tuple[int, int, object]],
+        left: Callable[[], tuple[int | None, int | None]] = lambda: (None, None),
+    ) -> None:
         self._now = now
         self._turn = turn
+        self._left = left
 
     @property
     def started_ns(self) -> int:
@@ -68,6 +76,17 @@ class ElapsedTimer:
     def remaining_ms(self) -> int:
         """Return the whole milliseconds left; negative when the time is over by a millisecond or more."""
         return int(self.remaining_ns / _MS)
+
+    @property
+    def tokens_left(self) -> int | None:
+        """Return the tokens that are left for the match; `None` where there is no budget of them."""
+        return self._left()[0]
+
+    @property
+    def cost_left(self) -> float | None:
+        """Return the US dollars that are left for the match; `None` where there is no budget of cost."""
+        cost = self._left()[1]
+        return None if cost is None else cost / _NANODOLLARS
 
     @property
     def exceeded(self) -> bool:

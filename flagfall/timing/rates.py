@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import attrs
 
@@ -31,6 +31,9 @@ class Fuel:
     Attributes:
         per_second: units of fuel.
     """
+
+    measures: ClassVar[str] = "fuel"
+    whose: ClassVar[str] = "the instructions of agents in WebAssembly (host wasm)"
 
     per_second: int
 
@@ -56,6 +59,11 @@ class Tokens:
         first_ns: time of each request until its first token, in nanoseconds.
     """
 
+    measures: ClassVar[str] = "tokens"
+    whose: ClassVar[str] = (
+        'the tokens of llm, and of agents with measures = "tokens", in the event loop (host task)'
+    )
+
     per_second: float
     prompt: float | None = None
     first_ns: int = 0
@@ -68,15 +76,16 @@ class Tokens:
             words.append(f"first={format_duration(self.first_ns)}")
         return f"tokens({', '.join(words)})"
 
-    def time_ns(self, prompt: int, answer: int) -> int:
-        """Return the think time of a request in nanoseconds.
+    def time_ns(self, prompt: int, answer: int, requests: int = 1) -> int:
+        """Return the think time of one or more requests in nanoseconds.
 
         Args:
-            prompt: tokens of the prompt.
-            answer: tokens of the answer.
+            prompt: tokens of all prompts.
+            answer: tokens of all answers.
+            requests: number of requests.
         """
         seconds = answer / self.per_second + (0.0 if self.prompt is None else prompt / self.prompt)
-        return self.first_ns + round(seconds * S)
+        return requests * self.first_ns + round(seconds * S)
 
 
 Rate: TypeAlias = Fuel | Tokens

@@ -10,19 +10,32 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+from msgspec import Struct
+
 from flagfall.agents.process.isolation import code_of_command
-from flagfall.agents.spec import TEMPLATE, AgentSpec, split_command
+from flagfall.agents.spec import ANSWERS, TEMPLATE, AgentSpec, split_command
 from flagfall.errors import HostFault, UsageError
 from flagfall.tasks.catalog import portable_id, task_files
-from flagfall.tasks.code_files import CARRIED, MAX_FILE_BYTES, code_files, named, portable_path
+from flagfall.tasks.code_files import (
+    CARRIED,
+    MAX_FILE_BYTES,
+    Unpacked,
+    code_files,
+    let_import,
+    named,
+    portable_path,
+)
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.tournament.folder import CODE, replace_file
 from flagfall.tournament.model import PlannedTask, TournamentPlan
 from flagfall.tournament.openings import read_opening
+from flagfall.tournament.store import Store
 
 MAX_CARRIED_BYTES: Final = 64 * 1024 * 1024
 """Most bytes of the files that a run copies into its folder; further ones are left out."""
@@ -57,6 +70,76 @@ def carry_code(plan: TournamentPlan, folder: Path) -> list[str]:
     except OSError as error:
         raise HostFault(f"{folder} cannot be written: {error.strerror or error}") from error
     return carrier.left_out
+
+
+class UntrustedAgentError(UsageError):
+    """A results folder has agents that run only if the user trusts it."""
+
+
+class CarriedAgents:
+    """The agents of a tournament as its results folder has them, with the code that it carries.
+
+    Args:
+        folder: it may come from others.
+        trust: run agents that are not samples of flagfall, or that read a file.
+
+    Raises:
+        UntrustedAgentError: there are such agents, and `trust` is not given.
+        UsageError: the folder is damaged.
+    """
+
+    def __init__(self, folder: Path, *, trust: bool) -> None:
+        with closing(Store(folder)) as store:
+            stored = store.plan()
+        plan = None if stored is None else stored.for_display()
+        self._specs = {} if plan is None else {one.name: AgentSpec.parse(one.spec) for one in plan.agents}
+        self._folder = folder
+        self._rows = _read_rows(folder / CODE)
+        self._unpacked: dict[str, Unpacked] = {}
+        specs = self._specs.values()
+        own = next((one for one in specs if one.scheme != "sample" or one.files.keys() - {ANSWERS}), None)
+        if own is not None and not trust:
+            raise UntrustedAgentError(
+                f"{folder}: its agent {own.text!r:.80} is code, or names a file: if you trust it, add --trust"
+            )
+
+    def spec(self, name: str) -> AgentSpec:
+        """Return what an agent of the plan is; its carried files are there until `close`.
+
+        Raises:
+            UsageError: there is no such agent, or its code is not as it was carried.
+        """
+        if name not in self._specs:
+            raise UsageError(f"{self._folder}: the plan has no agent {name!r:.80}")
+        spec, row = self._specs[name], self._rows.get(name)
+        if row is None or spec.form.is_command:
+            return spec
+        unpacked = self._unpacked.setdefault(name, Unpacked())
+        folder = unpacked.folder(self._folder / CARRIED, row.files)
+        if spec.scheme == "python" and not spec.is_file:
+            let_import(folder)
+        return AgentSpec.parse(row.text).in_folder(folder)
+
+    def close(self) -> None:
+        """Remove all files that were unpacked."""
+        for unpacked in self._unpacked.values():
+            unpacked.close()
+
+
+class _Row(Struct):
+    text: str
+    files: dict[str, str]
+
+
+def _read_rows(path: Path) -> Mapping[str, _Row]:
+    """Return the agents with files of their own that `carry_code` wrote, by name."""
+    if not path.exists():
+        return {}
+    try:
+        table = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, _Row]])
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    return table.get("agents", {})
 
 
 class _Carrier:
@@ -109,6 +192,8 @@ def _agent(text: str) -> tuple[str, Mapping[str, Path]]:
     spec = AgentSpec.parse(text)
     if spec.scheme == "python":
         return f"{portable_path(spec.target)}:{spec.member}", code_files(spec.target)
+    if spec.scheme == "wasm":
+        return portable_path(spec.target), named((spec.target,))
     if spec.form.is_command:
         paths = [path for path in code_of_command(split_command(spec.target)) if not _is_of_system(path)]
         return text, named(tuple(paths))

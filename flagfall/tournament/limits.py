@@ -1,4 +1,4 @@
-"""The share of turns that agents lose, over the limit of a turn, and the smallest limit that is enough.
+"""The share of turns that agents lose, over the limit of a turn or over a rate, and limits that are enough.
 
 Everything comes from recorded think times, and holds for agents that think as they did: an agent that adapts
 to its limit will do better. Turns of one match depend on each other, so intervals are between matches.
@@ -6,7 +6,7 @@ to its limit will do better. Turns of one match depend on each other, so interva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Final
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from flagfall.recording.think_times import ThinkTimes, bank_needed_ns, lost_turns
 from flagfall.timing import TimeControl
+from flagfall.timing.rates import Rate
 from flagfall.tournament.columns import Array
 from flagfall.tournament.stats.clusters import LEAST_HITS, Trials, worth_of
 from flagfall.tournament.stats.intervals import LEVEL
@@ -99,6 +100,55 @@ class LimitCurve:
     advice: LimitAdvice
 
 
+@attrs.frozen(kw_only=True)
+class RateCurve:
+    """Share of turns that an agent loses over the rate of its work, under the time control of its matches.
+
+    Attributes:
+        agent: its name.
+        control: text of the time control.
+        matches: number of matches with think times.
+        turns: number of think times.
+        rates: texts of the rates.
+        per_second: what they are called by: tokens of answers a second, or units of fuel.
+        share: by rate, the share of turns lost.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        at_least: by rate, whether some think times are not known: they count as in time.
+    """
+
+    agent: str
+    control: str
+    matches: int
+    turns: int
+    rates: tuple[str, ...]
+    per_second: tuple[float, ...]
+    share: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    at_least: tuple[bool, ...]
+
+
+def rate_curve(agent: str, control: TimeControl, thinking: Mapping[Rate, ThinkTimes]) -> RateCurve:
+    """Return the curve of an agent, from its think times under each rate, at least one."""
+    order = sorted(thinking, key=lambda rate: (rate.per_second, str(rate)))
+    rows = [Loss.of([(thinking[rate], control)]) for rate in order]
+    ends = [trials.share(row.share) for row, trials in zip(rows, _worths(rows), strict=True)]
+    one = thinking[order[0]]
+    return RateCurve(
+        agent=agent,
+        control=str(control),
+        matches=len(np.unique(one.match)),
+        turns=len(one),
+        rates=tuple(map(str, order)),
+        per_second=tuple(rate.per_second for rate in order),
+        share=tuple(row.share for row in rows),
+        low=tuple(low for low, _ in ends),
+        high=tuple(high for _, high in ends),
+        at_least=tuple(bool(row.unknown) for row in rows),
+    )
+
+
 def limits_for(thinking: ThinkTimes, control: TimeControl, asked: Iterable[int] = ()) -> tuple[int, ...]:
     """Return the limits of a curve: from one that loses half of the turns to one that loses none.
 
@@ -157,10 +207,10 @@ class Loss:
     unknown: int
 
     @classmethod
-    def of(cls, groups: Sequence[ThinkTimes], control: TimeControl) -> Loss:
-        """Return what is lost of some groups of think times, at least one."""
-        _, match = np.unique(np.concatenate([group.match for group in groups]), return_inverse=True)
-        found = [lost_turns(group, control) for group in groups]
+    def of(cls, groups: Sequence[tuple[ThinkTimes, TimeControl]]) -> Loss:
+        """Return what is lost of some groups of think times, at least one, each under a time control."""
+        _, match = np.unique(np.concatenate([group.match for group, _ in groups]), return_inverse=True)
+        found = [lost_turns(group, control) for group, control in groups]
         lost, turns = (
             np.bincount(match, np.concatenate([getattr(one, name) for one in found]))
             for name in ("lost", "turns")
@@ -185,7 +235,7 @@ class _Losses:
 
     def at(self, limit_ns: int) -> Loss:
         """Return the turns lost by match."""
-        return Loss.of([self.thinking], TimeControl(act=limit_ns))
+        return Loss.of([(self.thinking, TimeControl(act=limit_ns))])
 
     def smallest(self, share: float, most_ns: int) -> int:
         """Return the smallest limit at which no larger share is lost, and `most_ns` at most."""

@@ -12,13 +12,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import attrs
 
 from flagfall.errors import UsageError
+from flagfall.texts import one_line
+from flagfall.timing.latency import NONE
 from flagfall.tournament.columns import NOT_DISQUALIFIED, ResultColumns, columns_of
 from flagfall.tournament.database import Disqualified, NotedSum, disqualified_in, noted_sums
 from flagfall.tournament.formats.schedule import most_matches, schedule
@@ -111,10 +113,20 @@ class StoredResults:
             over=self.over,
             noted=self.noted,
             disqualified=self.disqualified,
-            notes=(*table.remarks, *self.remarks, *why),
+            notes=(*table.remarks, *self.remarks, *_think_notes(plan), *why),
             drawn=drawn_column(plan.scoring, rows).key,
             table=table,
         )
+
+
+def _think_notes(plan: TournamentPlan) -> Iterator[str]:
+    """Yield a note on the clock and the models of latency of the agents, if they have any."""
+    names: dict[str, list[str]] = {}
+    for agent in plan.agents:
+        names.setdefault(str(agent.think or NONE), []).append(agent.name)
+    models = [text if len(names) == 1 else f"{text} ({', '.join(of)})" for text, of in names.items()]
+    if [*names] != [NONE]:
+        yield one_line(f"think time, on the virtual clock: {'; '.join(models)}")
 
 
 def _results_of(plan: TournamentPlan, records: Records) -> StoredResults:

@@ -26,6 +26,7 @@ from flagfall.tasks.catalog import in_folder, portable_id
 from flagfall.tasks.code_files import CARRIED
 from flagfall.texts import counted, one_line
 from flagfall.tournament.blocks import misfit
+from flagfall.tournament.code_folder import UntrustedAgentError
 from flagfall.tournament.columns import columns_of
 from flagfall.tournament.database import DAMAGES, OpenedToRead
 from flagfall.tournament.folder import (
@@ -120,6 +121,7 @@ class FolderVerification:
         journals: the number of journals that were checked.
         files: the number of files whose digests were compared.
         executed: the number of journals that were executed again; `None` if none was to be.
+        repeated: the number of those that their agents played again.
         problems: what is wrong, in the order in which it is checked; at most one for each file.
         unrecorded: paths of files that no run wrote.
     """
@@ -132,6 +134,7 @@ class FolderVerification:
     journals: int
     files: int
     executed: int | None
+    repeated: int
     problems: tuple[Problem, ...]
     unrecorded: tuple[str, ...]
 
@@ -153,6 +156,8 @@ class FolderVerification:
         done = (
             "" if self.executed is None else f", {counted(self.executed, 'match', 'matches')} executed again"
         )
+        if self.repeated:
+            done += f", {counted(self.repeated, 'match', 'matches')} played again by their agents"
         names = [*self.unrecorded[:MAX_SHOWN], *(["..."] if len(self.unrecorded) > MAX_SHOWN else [])]
         beside = f"; not of the tournament: {', '.join(names)}" if names else ""
         matches = counted(self.matches, "match", "matches")
@@ -211,7 +216,7 @@ class _Verifier:
         self._execute = execute
         self._watch = watch
         self._problems: dict[str, Problem] = {}
-        self._matches = self._files = self._journals = self._executed = self._turns = 0
+        self._matches = self._files = self._journals = self._executed = self._repeated = self._turns = 0
         self._total: int | None = None
         self._complete = False
         self._unrecorded: list[str] = []
@@ -245,6 +250,7 @@ class _Verifier:
             journals=self._journals,
             files=self._files,
             executed=None if self._execute is None else self._executed,
+            repeated=self._repeated,
             problems=tuple(self._problems.values()),
             unrecorded=tuple(self._unrecorded),
         )
@@ -315,6 +321,7 @@ class _Verifier:
         self._journals += found.journals
         self._files += found.files
         self._executed += found.executed or 0
+        self._repeated += found.repeated
 
     # Records.
 
@@ -400,6 +407,7 @@ class _Verifier:
                 raise
             self._add("not verified", place, str(error).removeprefix(f"{path}: "))
             return
+        self._repeated += bool(found.agents)
         if not found.ok:
             kind: Kind = "not verified" if found.difference is None else "different"
             self._add(kind, place, str(found).removeprefix(f"{path}: "))
@@ -458,7 +466,8 @@ def _difference_of_header(
 
 
 def _needs_trust(error: BaseException | None) -> bool:
-    return error is not None and (isinstance(error, UntrustedImportError) or _needs_trust(error.__cause__))
+    untrusted = isinstance(error, UntrustedImportError | UntrustedAgentError)
+    return error is not None and (untrusted or _needs_trust(error.__cause__))
 
 
 def _names(ids: Iterable[str]) -> list[str]:

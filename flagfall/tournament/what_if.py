@@ -1,4 +1,4 @@
-"""The matches of a results folder under other time controls: turns, matches and scores that would be lost.
+"""The matches of a results folder under other time controls or rates: turns, matches and scores lost.
 
 A match whose verdicts all stay is as it was. One in which the first verdict that changes disqualifies a seat
 is lost for that seat; what becomes of the others is unknown, and so is every other match with a change.
@@ -11,20 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 import numpy as np
 
 from flagfall.errors import UsageError
+from flagfall.recording.other_rates import is_measured, judge_rate, think_times_at
 from flagfall.recording.seat_times import MatchTimes, read_times
 from flagfall.recording.think_times import ThinkTimes, think_times
 from flagfall.recording.what_if import MatchVerdicts, SeatVerdicts, judge_match
 from flagfall.timing import TimeControl
+from flagfall.timing.rates import Rate
 from flagfall.tournament.columns import NOT_DISQUALIFIED, Array, ResultColumns, columns_of
 from flagfall.tournament.folder import journal_path
 from flagfall.tournament.formats.schedule import has_fixed_schedule, schedule
-from flagfall.tournament.limits import LOST, LimitCurve, Loss, curve_of, limits_for
+from flagfall.tournament.limits import LOST, LimitCurve, Loss, RateCurve, curve_of, limits_for, rate_curve
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.stats.intervals import Interval
@@ -36,6 +38,9 @@ MAX_JOURNAL_BYTES: Final = 256_000_000
 
 MAX_ALL_TURNS: Final = 20_000_000
 """Turns of all journals whose think times are kept, in 400 MB; what comes after is not read."""
+
+_Parts: TypeAlias = dict[tuple[str, TimeControl], list[tuple[int, ThinkTimes]]]
+"""Think times by agent and time control, each part with the number of its match."""
 
 _LOST, _OPEN, _AS_IT_WAS = 0, 1, 2
 
@@ -71,7 +76,7 @@ class AgentEffect:
 
 @attrs.frozen(kw_only=True)
 class ControlEffect:
-    """All agents of a tournament under another time control."""
+    """All agents of a tournament under another time control, or another rate of their work."""
 
     control: str
     agents: tuple[AgentEffect, ...]
@@ -86,7 +91,9 @@ class FolderWhatIf:
         unread: reasons for which journals were not read, with the number of matches of each.
         curves: for each agent and each time control that it played under, in the order of the plan; without
             agents that have no think times. With several agents, those of all of them together as well.
-        effects: for each time control that was asked for.
+        effects: for each time control and each rate that was asked for.
+        rate_curves: for each agent whose work is recorded, and each time control that it played under, if
+            rates were asked for.
         remarks: what has to be known to read them.
     """
 
@@ -94,6 +101,7 @@ class FolderWhatIf:
     unread: Mapping[str, int]
     curves: tuple[LimitCurve, ...]
     effects: tuple[ControlEffect, ...]
+    rate_curves: tuple[RateCurve, ...]
     remarks: tuple[str, ...]
 
 
@@ -101,8 +109,9 @@ class FolderWhatIf:
 class _Study:
     """Collects what the journals say, match by match."""
 
-    controls: Sequence[TimeControl]
-    parts: dict[tuple[str, TimeControl], list[tuple[int, ThinkTimes]]] = attrs.Factory(dict)
+    cases: Sequence[TimeControl | Rate]
+    parts: _Parts = attrs.Factory(dict)
+    rated: dict[Rate, _Parts] = attrs.Factory(dict)
     verdicts: list[list[MatchVerdicts | None]] = attrs.Factory(list)
     out: dict[str, int] = attrs.Factory(dict)
     unread: dict[str, int] = attrs.Factory(dict)
@@ -115,7 +124,7 @@ class _Study:
             times = "the journal is of other agents"
         if isinstance(times, str):
             self.unread[times] = self.unread.get(times, 0) + 1
-            self.verdicts.append([None] * len(self.controls))
+            self.verdicts.append([None] * len(self.cases))
             return
         self.paced += times.header.tick_ns is not None
         for place, seat in enumerate(times.seats):
@@ -124,7 +133,42 @@ class _Study:
             if len(thinking):
                 self.parts.setdefault((seat.agent, times.control), []).append((number, thinking))
             self.out[seat.agent] = self.out.get(seat.agent, 0) + seat.is_out_by_clock
-        self.verdicts.append([judge_match(times, control) for control in self.controls])
+        self.verdicts.append([self._judged(number, times, case) for case in self.cases])
+
+    def _judged(self, number: int, times: MatchTimes, case: TimeControl | Rate) -> MatchVerdicts | None:
+        """Return the verdicts of a match; `None` where its record does not have the work of any agent."""
+        if isinstance(case, TimeControl):
+            return judge_match(times, case)
+        try:
+            verdicts = judge_rate(times, case)
+        except UsageError as error:
+            self.unread[str(error)] = self.unread.get(str(error), 0) + 1
+            return None
+        for place, seat in enumerate(times.seats):
+            if is_measured(times, place, case):
+                parts = self.rated.setdefault(case, {}).setdefault((seat.agent, times.control), [])
+                parts.append((number, think_times_at(times, place, case)))
+        return verdicts
+
+    def lost(self, case: TimeControl | Rate, agent: str) -> Interval | None:
+        """Return the share of turns that an agent loses if it thinks as it did."""
+        parts = self.parts if isinstance(case, TimeControl) else self.rated.get(case, {})
+        groups = [
+            (ThinkTimes.joined(found), case if isinstance(case, TimeControl) else control)
+            for (name, control), found in parts.items()
+            if name == agent
+        ]
+        return lost_share(groups)
+
+    def rate_curves(self) -> Iterator[RateCurve]:
+        """Yield the curve of each agent and time control over the rates."""
+        for agent, control in dict.fromkeys(key for parts in self.rated.values() for key in parts):
+            found = {
+                rate: ThinkTimes.joined(parts[agent, control])
+                for rate, parts in self.rated.items()
+                if (agent, control) in parts
+            }
+            yield rate_curve(agent, control, found)
 
 
 def study_folder(
@@ -132,6 +176,7 @@ def study_folder(
     store: Store,
     plan: TournamentPlan,
     controls: Sequence[TimeControl] = (),
+    rates: Sequence[Rate] = (),
     *,
     lost: float = LOST,
 ) -> FolderWhatIf:
@@ -142,6 +187,7 @@ def study_folder(
         store: its store.
         plan: its plan, which may be one for display.
         controls: time controls to judge the matches under.
+        rates: rates of the agents' work to judge them under, each with the time control of the match.
         lost: share of turns that an advised limit may cost.
 
     Raises:
@@ -150,7 +196,7 @@ def study_folder(
     """
     records = store.played(plan)
     played = list(schedule(plan).played(records))
-    study = _Study(controls)
+    study = _Study((*controls, *rates))
     for number, (_, record) in enumerate(played):
         study.take(number, record, _times_of(folder, record, full=study.turns > MAX_ALL_TURNS))
     thinking = {key: ThinkTimes.joined(parts) for key, parts in study.parts.items()}
@@ -168,9 +214,8 @@ def study_folder(
         matches=len(played),
         unread=study.unread,
         curves=tuple(_curves(plan, thinking, everyone, asked, lost)),
-        effects=tuple(
-            _effect(plan, played, columns, study, number, thinking) for number in range(len(controls))
-        ),
+        effects=tuple(_effect(plan, played, columns, study, number) for number in range(len(study.cases))),
+        rate_curves=tuple(study.rate_curves()),
         remarks=tuple(_remarks(plan, study, len(played))),
     )
 
@@ -216,9 +261,8 @@ def _effect(
     columns: ResultColumns,
     study: _Study,
     number: int,
-    thinking: Mapping[tuple[str, TimeControl], ThinkTimes],
 ) -> ControlEffect:
-    control = study.controls[number]
+    case = study.cases[number]
     fates = np.array(
         [
             fate
@@ -241,13 +285,13 @@ def _effect(
                 out=int((fates[mine] == _LOST).sum()) + _still_out(study, number, agent),
                 unknown=int((fates[mine] == _OPEN).sum()),
                 was_out=study.out.get(agent, 0),
-                lost=lost_share([of for (name, _), of in thinking.items() if name == agent], control),
+                lost=study.lost(case, agent),
                 score=scores[me],
                 least=least,
                 most=most,
             )
         )
-    return ControlEffect(control=str(control), agents=tuple(effects))
+    return ControlEffect(control=str(case), agents=tuple(effects))
 
 
 def _fates(verdicts: MatchVerdicts | None, record: MatchRecord) -> list[int]:
@@ -303,12 +347,12 @@ def _scores(plan: TournamentPlan, columns: ResultColumns) -> list[float | None]:
     ]
 
 
-def lost_share(groups: Sequence[ThinkTimes], control: TimeControl) -> Interval | None:
-    """Return the share of turns that an agent loses under a time control."""
-    known = [group for group in groups if len(group)]
+def lost_share(groups: Sequence[tuple[ThinkTimes, TimeControl]]) -> Interval | None:
+    """Return the share of turns that an agent loses, with think times under time controls."""
+    known = [group for group in groups if len(group[0])]
     if not known:
         return None
-    loss = Loss.of(known, control)
+    loss = Loss.of(known)
     if loss.unknown:  # think times that are not known that far
         return Interval(loss.share, low=loss.share)
     trials = loss.trials()

@@ -234,7 +234,7 @@ async def test_a_template_makes_the_prompt(server: Any, tmp_path: Path):
     ("text", "message"),
     [
         ("fine\n$rule now", "prompt.txt, line 2: unknown field $rule; nearest: rules"),
-        ("$zebra", f"line 1: unknown field $zebra; known: {', '.join(FIELDS)}"),
+        ("$zebra", f"line 1: unknown field $zebra; nearest of {len(FIELDS)}: "),
         ("a\nb\nit costs $5", "line 3: a $ begins no field: write $$ for a dollar sign"),
         ("${task.__class__}", "line 1: a $ begins no field"),
         ("x" * 70_000, "it has more than 65536 bytes"),

@@ -1,4 +1,4 @@
-"""Agents in WebAssembly: their time in fuel, their verdicts, what they get of this machine, and what they cost it."""
+"""Agents in WebAssembly: their time in fuel, their verdicts, and what they get of this machine."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ from tests.fakes import CountTask, Played, TogetherTask, play, play_here
 pytest.importorskip("wasmtime")
 pytest.importorskip("componentize_py")
 
-from flagfall.agents.wasm import building, engine, host, wasi
+from wasmtime import wat2wasm
+
+from flagfall.agents.wasm import engine, host, wasi
 from flagfall.agents.wasm.host import WasmHost
 
 AGENTS = Path(__file__).parent / "wasm_agents"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FUEL = SeatLatency.parse("fuel(1G/s)")
 
-# A module in the text form of WebAssembly. Its answers are of the size that `$answer` returns, and lie at 1024.
+# A module in the text form of WebAssembly. A message lies at 65536, what an answer is returned by at 16.
 MODULE = """(module
   {imports}
   (memory (export "memory") 2)
@@ -46,29 +48,36 @@ MODULE = """(module
   (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 65536))
   (func (export "start") (param i32 i32) (result i32)
     {start}
-    (i32.store (i32.const 16) (i32.const 1024)) (i32.store (i32.const 20) (i32.const {ready_size})) (i32.const 16))
+    (i32.store (i32.const 16) (i32.const 1024))
+    (i32.store (i32.const 20) (i32.const {ready_size}))
+    (i32.const 16))
   (func $act (export "act") (param i32 i32) (result i32)
     (local $left i32)
     {act}
     (i32.store8 (i32.const {digit}) (i32.load8_u (i32.add (i32.const 65536) (i32.const {number}))))
-    (i32.store (i32.const 16) (i32.const 2048)) (i32.store (i32.const 20) (i32.const {answer_size})) (i32.const 16))
+    (i32.store (i32.const 16) (i32.const 2048))
+    (i32.store (i32.const 20) (i32.const {answer_size}))
+    (i32.const 16))
   (func (export "result") (param i32 i32) (result i32) (call $act (local.get 0) (local.get 1))))
 """
 
 
 def module(folder: Path, *, act: str = "", start: str = "", imports: str = "") -> str:
     """Write a module that answers 1 in its first ten turns; return its text as an agent."""
-    import wasmtime
-
     ready, answer = b'{"type":"ready"}', b'{"type":"answer","number":0,"action":1}'
     fields = {
-        "ready": _escaped(ready), "ready_size": len(ready),
-        "answer": _escaped(answer), "answer_size": len(answer),
-        "digit": 2048 + answer.index(b"0"), "number": len('{"type":"ask","number":'),
-        "act": act, "start": start, "imports": imports,
+        "ready": _escaped(ready),
+        "ready_size": len(ready),
+        "answer": _escaped(answer),
+        "answer_size": len(answer),
+        "digit": 2048 + answer.index(b"0"),
+        "number": len('{"type":"ask","number":'),
+        "act": act,
+        "start": start,
+        "imports": imports,
     }
     file = folder / "agent.wasm"
-    file.write_bytes(wasmtime.wat2wasm(MODULE.format(**fields)))
+    file.write_bytes(wat2wasm(MODULE.format(**fields)))
     return str(file)
 
 
@@ -112,7 +121,7 @@ def test_the_time_of_a_turn_is_the_fuel_that_it_used(tmp_path):
 def test_an_endless_loop_is_judged_late_and_ends_at_its_hard_limit_to_the_nanosecond(tmp_path):
     agent = of(module(tmp_path, act="(loop $again (br $again))"))
     found = played(agent, task=CountTask(5), control="act=40ms/70ms")
-    assert found.verdicts() == ["late", *["absent"] * 4]
+    assert found.verdicts() == ["late", "disqualified"]
     assert [(one.reason, one.at_ns) for one in found.disqualified] == [
         ("late", found.events[1].at_ns + 70 * MS)
     ]
@@ -120,10 +129,10 @@ def test_an_endless_loop_is_judged_late_and_ends_at_its_hard_limit_to_the_nanose
 
 def test_other_seats_play_on_as_if_alone(tmp_path):
     endless = of(module(tmp_path, act="(loop $again (br $again))"))
-    both = played(endless, bot("Lotto"), task=TogetherTask(20, players=2), control="act=40ms/70ms")
+    both = played(endless, bot("Lotto"), task=TogetherTask(2, 20), control="act=40ms/70ms")
     other = [turn.spent_ns for turn in both.turns if turn.seat == 1]
     assert both.verdicts(1) == ["on time"] * 20
-    again = played(bot("Exits"), bot("Lotto"), task=TogetherTask(20, players=2), control="act=40ms/70ms")
+    again = played(bot("Exits"), bot("Lotto"), task=TogetherTask(2, 20), control="act=40ms/70ms")
     assert [turn.spent_ns for turn in again.turns if turn.seat == 1] == other
 
 
@@ -152,9 +161,9 @@ def test_without_a_rate_its_work_takes_no_time_on_the_virtual_clock():
     assert {turn.spent_ns for turn in found.turns} == {0}
 
 
-async def test_on_the_wall_clock_its_hard_limit_ends_a_call(tmp_path, autojump_clock=None):
+async def test_on_the_wall_clock_its_hard_limit_ends_a_call(tmp_path):
     endless = of(module(tmp_path, act="(loop $again (br $again))"))
-    found = await play_here(CountTask(3), endless, control="start=60s act=50ms/300ms")
+    found = await play_here(CountTask(60), endless, control="start=60s act=50ms/300ms")
     assert [one.reason for one in found.disqualified] == ["late"]
 
 
@@ -181,7 +190,7 @@ async def test_on_the_wall_clock_its_hard_limit_ends_a_call(tmp_path, autojump_c
 def test_a_misbehaving_agent_in_python(name: str, reason: str, detail: str):
     facts = []
     for _ in range(2):
-        found = played(bot(name), task=CountTask(4))
+        found = played(bot(name), task=CountTask(60))
         (one,) = found.disqualified
         assert one.reason == reason
         assert detail in one.detail
@@ -246,7 +255,7 @@ def test_a_limit_of_memory_holds(tmp_path):
     limits = [Limits.parse("memory=8MB"), Limits.parse("memory=32MB")]
     players = [Player(grows, isolation=Isolation(limits=limit)) for limit in limits]
     small, large = (play(CountTask(4), player.seated(virtual=True), think=[FUEL]) for player in players)
-    assert small.verdicts() == ["on time", "absent", "absent", "absent"]
+    assert small.verdicts() == ["on time", "disqualified"]
     assert large.verdicts() == ["on time"] * 4
 
 
@@ -283,7 +292,9 @@ def test_a_cancelled_match_ends_the_call(tmp_path):
 def test_arrays_are_lists():
     class Pictures(CountTask):
         observation_space = spaces.Box(-5, 5, (2, 3), np.float32)
-        action_space = spaces.Box(-5, 5, (2, 3), np.float32)
+
+        def is_legal(self, action: Any) -> bool:
+            return isinstance(action, list)
 
         def step(self, action: Any) -> Any:
             assert action == [[0, 1, 2], [3, 4, 5]]
@@ -293,7 +304,7 @@ def test_arrays_are_lists():
             super().reset(seed)
             return np.arange(6, dtype=np.float32).reshape(2, 3)
 
-    found = played(bot("Arrays"), task=Pictures(4))
+    found = played(bot("Arrays"), task=Pictures(4), steps=4)
     assert not found.disqualified
 
 
@@ -349,7 +360,7 @@ def test_the_host_of_an_agent(tmp_path):
     assert Player(file).seated().kind == "wasm"
     assert Player(file).label == "agent.wasm"
     assert Player(f"{AGENTS / 'bots.py'}:Lotto", "wasm").seated().kind == "wasm"
-    with pytest.raises(UsageError, match="this agent runs with host wasm: leave host out"):
+    with pytest.raises(UsageError, match="it is a program of its own: leave host out"):
         Player(file, "process").check()
     with pytest.raises(UsageError, match="runs with host"):
         Player("random", "wasm").check()
@@ -391,9 +402,7 @@ def test_without_the_libraries_a_line_says_what_to_install(monkeypatch):
 def test_programs_are_compiled_once_into_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     agent = of(module(tmp_path, act=works(77)))
-    assert not agent.is_ready
-    agent.prepare()
-    assert agent.is_ready
+    assert [agent.is_ready, agent.prepare() and agent.is_ready] == [False, True]
     folder = tmp_path / "cache/flagfall"
     (compiled,) = folder.glob("*.cwasm")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -442,12 +451,6 @@ def test_two_processes_may_compile_at_once(tmp_path):
     ]
     assert [run.wait() for run in runs] == [0, 0, 0]
     assert len([*(tmp_path / "cache/flagfall").glob("*.cwasm*")]) == 1
-
-
-def test_the_component_of_python_agents_has_only_what_was_imported(tmp_path):
-    """Its modules are those that the list names, so that nothing of this machine is in it."""
-    for name in building._BUNDLED:
-        assert (building._PACKAGE / f"{name}.py").is_file(), name
 
 
 def test_the_sample_in_c(tmp_path):

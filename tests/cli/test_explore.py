@@ -29,16 +29,16 @@ def mine(tmp_path):
     return f"{file}:is_on_time"
 
 
-def test_promises_that_hold_are_a_success_with_counts(capfd):
+def test_invariants_that_hold_are_a_success_with_counts(capfd):
     ended = call_main(capfd, f"{MATCH} --runs 60")
     assert ended.code == 0, ended.err
     assert "60 simulations (" in ended.out
-    assert "every promise held" in ended.out
+    assert "every invariant held" in ended.out
     assert "crash " in ended.out
     assert call_main(capfd, f"{MATCH} --runs 3 --quiet").out == ""
 
 
-def test_a_broken_promise_is_shown_again_by_the_command_that_is_printed(capfd, mine):
+def test_a_broken_invariant_is_shown_again_by_the_command_that_is_printed(capfd, mine):
     ended = call_main(capfd, f"{MATCH} --runs 500 --invariant", mine)
     assert ended.code == 1
     assert "is_on_time: nobody is ever late" in ended.out

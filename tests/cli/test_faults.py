@@ -72,6 +72,7 @@ def test_a_void_match_keeps_its_journal(capfd, tmp_path):
         ("--host thread", "crash", "no thread is simulated"),
         ("", "kill runner", "it strikes tournaments, not matches"),
         ("--time-control clock=cpu", "crash", "clock=cpu"),
+        ("--clock wall", "crash", "leave --clock wall out"),
     ],
 )
 def test_a_fault_that_cannot_be_is_refused_in_one_line(capfd, options, fault, says):

@@ -15,19 +15,23 @@ from tests.model_server import completes, servers
 PAGE = Path(__file__).parents[2] / "docs" / "language-models.md"
 BLOCK = re.compile(r"<!-- tested by tests/cli/test_model_page.py -->\n```(\w+)\n(.*?)```", re.DOTALL)
 
+WITHOUT_MODEL = 3
+"""The first block that needs no model."""
+
 
 def test_the_commands_of_the_page_work(call: Any, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = BLOCK.findall(PAGE.read_text())
-    assert [kind for kind, _ in blocks] == ["sh", "python", "sh"]
+    assert [kind for kind, _ in blocks] == ["sh", "python", "sh", "sh", "sh"]
     with servers() as serve:
-        url = serve(completes({"say": "ok"})).url
-        for kind, text in blocks:
+        url = serve(completes({"say": "ok"}, prompt_tokens=90, completion_tokens=9)).url
+        for place, (kind, text) in enumerate(blocks):
+            if place == WITHOUT_MODEL:
+                monkeypatch.delenv(URL)
             if kind == "python":
                 exec(compile(text, str(PAGE), "exec"), {"__name__": "block"})  # noqa: S102 - the page's own program
                 assert '{"say": "ok"}' in capfd.readouterr().out
-                monkeypatch.delenv(URL)  # what follows needs no model
                 continue
-            for command, *words in map(shlex.split, text.splitlines()):
+            for command, *words in map(shlex.split, text.replace("\\\n", "").splitlines()):
                 if command == "export":
                     for name_and_value in words:
                         monkeypatch.setenv(*name_and_value.split("=", 1))

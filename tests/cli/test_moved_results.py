@@ -274,6 +274,7 @@ def test_a_journal_is_verified_as_json(call: Call) -> None:
         "rounded": 0,
         "difference": None,
         "not_repeatable": None,
+        "agents": 0,
     }
     Path("m.jsonl").write_bytes(Path("m.jsonl").read_bytes().replace(b'"reward":[', b'"reward":[1', 1))
     ended = call("verify m.jsonl --json")

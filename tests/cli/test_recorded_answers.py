@@ -114,6 +114,20 @@ def test_the_same_match_without_the_model(
     assert call("verify --trust again.jsonl").code == 0
 
 
+def test_a_match_that_is_played_again_asks_no_model(
+    record: Any, call: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(*SCRIPT)
+    again = ["-a", "llm?answers=run.jsonl"] * 2
+    assert call(RUN, CONTROL, *again, "-o", "again.jsonl", "--clock", "virtual").code == 0
+    (here / "run.jsonl").unlink()
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    for agent in ("", "-a llm -a llm?url=http://127.0.0.1:1/v1"):
+        done = call(f"verify --agents --trust again.jsonl {agent}")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.endswith("; 2 agents played the same match again\n")
+
+
 def test_a_note_has_what_the_answer_cost(record: Any) -> None:
     record(*SCRIPT)
     first, _, third, fourth, *_ = (note for *_, note in turns("run.jsonl"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import signal
@@ -25,6 +26,9 @@ from tests.model_server import SECRET, Server, completes, servers
 
 CONTROL = ("--time-control", "start=60s init=60s result=60s act=60s/90s", "--seed", 3, "-q", "-o")
 """More time than a busy machine needs: no turn is late."""
+
+KILLS = int(os.environ.get("FLAGFALL_KILLS", "3"))
+"""Kills of one match; each costs half a second of the processor."""
 
 GAME = "run -t vgdl:cinders#0 --steps 10 -a llm"
 BYTES = "run -t micro4 -t micro1 --steps 24 -a llm?listen=6"
@@ -137,7 +141,7 @@ def test_killed_at_any_moment(program: Any, start: Any, model: Model, whole: Any
     seats = line.count("-a llm")
     dice = random.Random(line)
     kills = 0
-    for _ in range(6):
+    for _ in range(KILLS):
         before = len(model.answered)
         process = start(line, *CONTROL, "cut.jsonl", "--resume")
         until(lambda: len(model.answered) > before or process.poll() is not None)  # noqa: B023 - called at once

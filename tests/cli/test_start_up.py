@@ -13,6 +13,7 @@ import flagfall
 HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.match"}
 
 EXTRAS = (
+    "componentize_py",
     "h11",
     "httpx",
     "imageio_ffmpeg",
@@ -22,12 +23,15 @@ EXTRAS = (
     "ray",
     "starlette",
     "urwid",
+    "wasmtime",
     "wsproto",
     "zmq",
 )
 NEED_EXTRAS = {
     "flagfall.agents.human.full_screen",
     "flagfall.agents.human.key_screen",
+    "flagfall.agents.wasm.engine",
+    "flagfall.agents.wasm.wasi",
     "flagfall.agents.wire.websocket",
     "flagfall.environments.pettingzoo_env",
     "flagfall.viewer.live.routes",
@@ -60,7 +64,7 @@ def test_a_match_of_a_byte_task_imports_no_numerical_library():
 
 
 def test_a_plan_without_games_needs_neither_their_engine_nor_what_that_needs():
-    modules = modules_after("import flagfall.cli.gvgai.execution, flagfall.tournament.plan.parser")
+    modules = modules_after("import flagfall.cli.gvgai.options, flagfall.tournament.plan.parser")
     assert not {name for name in modules if name.startswith(("flagfall.tasks.vgdl.engine", "gymnasium"))}
     assert not modules & {"asyncio", "flagfall.gvgai.play_track"}
 

@@ -320,7 +320,7 @@ async def test_an_agent_that_blocks_the_loop_past_its_hard_limit_is_out_whatever
     async def blocks(observation: int) -> int:
         if observation == 0:
             await trio.sleep(0.03)
-            time.sleep(0.4)  # noqa: ASYNC251 - so no deadline comes before its answer
+            time.sleep(1)  # noqa: ASYNC251 - so no deadline comes before its answer
         return 1
 
     played = await play_here(CountTask(3), blocks, control="start=20s act=20ms/200ms")

@@ -20,7 +20,7 @@ MOST_PASSES = 7
 """The agent starts; the first task begins; the turn is played; the seat is closed; the agent ends; the match
 sees that; the nursery is left. Each pass costs about 5 us."""
 
-MOST_OBJECTS = 107
+MOST_OBJECTS = 111
 """Objects of an open match that the garbage collector visits; a third of them are trio's tasks and nursery.
 Among thousands of open matches, these visits cost as much as all the rest of setting up a match."""
 

@@ -99,6 +99,21 @@ def test_a_delay_is_free_in_each_turn_and_an_empty_bank_ends_the_match() -> None
     assert budget.limit("act") == budget.hard_limit("act") == 2 * S
 
 
+def test_a_spent_budget_leaves_no_time_for_a_turn_and_all_for_other_phases() -> None:
+    for used in ((100, 0), (0, 2 * 10**9), (60, 3 * 10**9)):
+        budget = Budget(TimeControl.parse("act=1s/5s init=2s budget=100tokens/2USD"))
+        budget.use(99, 2 * 10**9 - 1)
+        assert (budget.left, budget.limits("act")) == ((1, 1), (S, 5 * S, NEVER_NS))
+        budget.use(*used)
+        assert 0 in budget.left
+        assert budget.limits("act") == (0, 5 * S, NEVER_NS)
+        assert budget.limit("init") == 2 * S
+    strict = Budget(TimeControl.parse("act=1s late=out budget=1tokens"))
+    strict.use(1, 0)
+    assert strict.limits("act")[:2] == (0, 0)
+    assert Budget(TimeControl.parse("act=1s")).left == (None, None)
+
+
 def test_an_empty_bank_is_no_debt() -> None:
     budget = Budget(TimeControl(act=1 * S, bank=2 * S, increment=1 * S, late="nil"))
     budget.charge("act", 60 * S)

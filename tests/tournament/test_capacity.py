@@ -268,7 +268,7 @@ def burning(folder: Path, agent: str = "Burn") -> TournamentPlan:
 @needs_counters
 @pytest.mark.release
 async def test_two_that_compute_on_one_core_delay_each_other(tmp_path: Path) -> None:
-    capacity = await measure_capacity(burning(tmp_path), seconds=20, bound="5ms")
+    capacity = await measure_capacity(burning(tmp_path), seconds=10, bound="5ms")
     assert capacity is not None
     assert capacity.jobs <= 1
     assert all(found.p99_ns > 5 * MS for found in capacity.levels if found.jobs > 1 and found.windows)

@@ -164,10 +164,16 @@ def count(event, _arguments):
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-left = int(sys.argv[3])
-sys.addaudithook(count)
-play(KILLED[sys.argv[1]][1], Path(sys.argv[2]), 0, set_aside=True)
+for out in map(str.strip, sys.stdin):
+    left = int(Path(out).name)
+    pid = os.fork()
+    if not pid:
+        sys.addaudithook(count)
+        play(KILLED[sys.argv[1]][1], Path(out), 0, set_aside=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
+"""For each folder a fork of the program, which is killed before so many operations as its name says."""
 
 
 @pytest.mark.release
@@ -177,17 +183,24 @@ def test_wherever_it_is_killed_the_tournament_is_the_old_or_the_new_one(tmp_path
     play(before, tmp_path / "begun")
     play(after, tmp_path / "whole")
     seen = set()
-    for kills in count():
-        out = tmp_path / str(kills)
-        shutil.copytree(tmp_path / "begun", out)
-        words = [sys.executable, "-c", KILLS_ITSELF, what, str(out), str(kills)]
-        code = subprocess.run(words, cwd=Path(__file__).parents[2], check=False).returncode
-        assert code in {0, -signal.SIGKILL}
-        seen.add(check_whole(out))
-        play(after, out, set_aside=True)
-        assert_same(out, tmp_path / "whole", after)
-        if code == 0:
-            break
+    words = [sys.executable, "-c", KILLS_ITSELF, what]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for kills in count():
+            out = tmp_path / str(kills)
+            shutil.copytree(tmp_path / "begun", out)
+            print(out, file=program.stdin, flush=True)
+            code = int(program.stdout.readline())
+            assert code in {0, -signal.SIGKILL}
+            seen.add(check_whole(out))
+            play(after, out, set_aside=True)
+            assert_same(out, tmp_path / "whole", after)
+            if code == 0:
+                break
     assert kills > 15
     assert seen == {" ".join(agent.name for agent in one.agents) for one in (before, after)}
 

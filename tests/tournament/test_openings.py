@@ -423,7 +423,7 @@ def test_report_and_schedule_show_the_openings(home: Path, capsys: pytest.Captur
 
 @pytest.mark.release
 @pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed")
-def test_openings_reach_the_workers_of_ray(home: Path) -> None:
+def test_ray_plays_the_same_and_openings_reach_its_workers(home: Path) -> None:
     plan = home / "plan.toml"
     plan.write_text(PLAN.format(repeats=6, openings='openings = "[abc].jsonl*@2"', top="", more=""))
     run_script(ALONE, plan, home / "out")

@@ -122,13 +122,6 @@ def same_as_local(plan: Path, out: Path, local: Path) -> None:
     assert compute_standings(loaded, stored(out)) == compute_standings(loaded, stored(local))
 
 
-def test_ray_plays_the_same(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(plan_text(10))
-    run_script(ALONE, plan, tmp_path / "out")
-    same_as_local(plan, tmp_path / "out", tmp_path / "local")
-
-
 def test_a_lost_worker_and_a_lost_node_cost_only_their_matches(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(plan_text(6, steps=12_000))

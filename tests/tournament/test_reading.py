@@ -18,9 +18,16 @@ from flagfall.tournament.formats.fixed_rounds import Gauntlet, RoundRobin
 from flagfall.tournament.formats.schedule import schedule
 from flagfall.tournament.formats.swiss import Knockout, Swiss
 from flagfall.tournament.model import SprtRule
-from flagfall.tournament.plan.entries import AgentTable, PlanTable, SprtTable, StopTable, TaskTable
-from flagfall.tournament.plan.fingerprint import plan_facts
+from flagfall.tournament.plan.entries import (
+    AgentTable,
+    PlanTable,
+    SprtTable,
+    StopTable,
+    TaskTable,
+)
+from flagfall.tournament.plan.fingerprint import changes, plan_facts, plan_of_facts
 from flagfall.tournament.plan.parser import PLANS, load_plan, parse_plan
+from flagfall.tournament.standings import compute_standings
 
 AGENTS = """
 [[agents]]
@@ -149,6 +156,71 @@ def test_an_agent_may_have_a_model_of_latency(tmp_path):
         text = SMALL.replace('spec = "random"', f'spec = "random"\nthink = "{wrong}"')
         with pytest.raises(UsageError, match=re.escape(told)):
             parse_plan(f'clock = "virtual"\n{text}', folder=tmp_path)
+
+
+MODEL = "llm?url=http://127.0.0.1:1/v1&model=small"
+MEASURED = f"""
+clock = "virtual"
+[[agents]]
+name = "fast"
+spec = "{MODEL}"
+think = "tokens(100/s)"
+[[agents]]
+name = "slow"
+spec = "{MODEL}"
+think = "tokens(10/s)"
+[[agents]]
+name = "other"
+spec = "random"
+think = "20ms"
+[[tasks]]
+task = "micro1"
+steps = 10
+"""
+
+
+def test_rates_of_one_kind_are_a_handicap_that_plan_and_standings_state():
+    plan = parse_plan(MEASURED)
+    facts = plan_facts(plan)
+    assert facts["agents.slow.think"] == "tokens(10/s)"
+    assert changes(facts, plan_facts(parse_plan(MEASURED.replace("tokens(10/s)", "tokens(20/s)")))) == [
+        "agents.slow.think: was tokens(10/s), is tokens(20/s)"
+    ]
+    notes = compute_standings(plan_of_facts("cup", 0, facts), {}).notes
+    assert notes == compute_standings(plan, {}).notes
+    assert notes[0] == (
+        "think time, on the virtual clock: tokens(100/s) (fast); tokens(10/s) (slow); act=20ms (other)"
+    )
+    assert not compute_standings(parse_plan(SMALL), {}).notes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ('think = "20ms"', "", "agents[2]: 'other' would take no time and never be late, beside 'fast'"),
+        ('"20ms"', '"none"', "agents[2]: 'other' would take no time"),
+        ('clock = "virtual"', "", "agents[0]: think: a model of latency needs the virtual clock"),
+        ('"20ms"', '"fuel(1G/s)"', "agents[2]: think: fuel(1G/s) is not for other: it counts"),
+    ],
+)
+def test_think_times_that_cannot_be_compared_are_refused(old, new, mistake):
+    found = mistakes_of(MEASURED.replace(old, new))
+    assert any(mistake in line for line in found), found
+
+
+def test_instructions_and_tokens_have_no_common_measure(tmp_path):
+    (tmp_path / "bot.wasm").touch()
+    fuel = MEASURED.replace(MODEL, "bot.wasm").replace("tokens(100/s)", "fuel(2G/s)")
+    plan = parse_plan(fuel.replace("tokens(10/s)", "fuel(1G/s)"), folder=tmp_path)
+    assert [str(agent.think) for agent in plan.agents] == ["fuel(2G/s)", "fuel(1G/s)", "act=20ms"]
+    mixed = MEASURED.replace(MODEL, "bot.wasm", 1).replace("tokens(100/s)", "fuel(2G/s)")
+    tokens, free = mistakes_of(mixed.replace('"20ms"', '"none"'), folder=tmp_path)
+    assert (
+        "agents[1]: 'slow' has tokens(10/s) beside 'fast', whose think time is measured by fuel(2G/s)"
+        in tokens
+    )
+    assert "play them in two tournaments" in tokens
+    assert "agents[2]: 'other' would take no time and never be late, beside 'fast'" in free
 
 
 @pytest.mark.parametrize(

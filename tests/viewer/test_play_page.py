@@ -271,6 +271,27 @@ def test_ctrl_c_ends_the_match_and_before_it_leaves_nothing(play, page):
     assert program.actions() == [1]
 
 
+HOLD_SEEN = """
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (text) {
+  if (text.includes('"seen"')) window.tell = () => send.call(this, text);
+  else send.call(this, text);
+};
+"""
+
+
+def test_ctrl_c_after_the_end_is_the_normal_end_before_the_page_has_told_that_it_shows_it(play, page):
+    page.add_init_script(HOLD_SEEN)
+    program = play("--task", "vgdl:windfall#0", "--steps", "1")
+    begin(page, program)
+    press(page, "ArrowLeft")
+    shows(page, "over")
+    program.process.send_signal(2)
+    assert any("ending the match" in line for line in program.process.stderr)
+    page.evaluate("tell()")
+    assert program.wait() == 0
+
+
 # Boards, goals and replays.
 
 STONES = """

@@ -94,6 +94,7 @@ class Player:
                 f" {named('clock')} out"
             )
         found = self._entry(virtual=virtual, field=named("host"))
+        self._check_rate(self._known_agent(found), named)
         kind = found.kind if virtual and self.apart else self.host  # else another agent may need them
         if self.isolation != DEFAULT_ISOLATION and not any(
             entry.isolates for entry in HOSTS if kind in {None, entry.kind}
@@ -109,13 +110,38 @@ class Player:
             UsageError: there is no such agent, or it cannot run there.
         """
         if _is_host(self.agent):
+            self._check_rate(self.agent)
             return self.agent  # type: ignore[no-any-return]
         spec, isolation = self.spec, self.isolation
         if spec is not None and spec.scheme == "sample":
             isolation = _prepared(load_agent(spec), isolation)  # mistakes are reported before any start
         entry = self._entry(virtual=virtual)
         player = attrs.evolve(self, name=self.label, isolation=isolation)
-        return entry.make(self.agent if spec is None else spec, player)
+        host = entry.make(self.agent if spec is None else spec, player)
+        self._check_rate(host)
+        return host
+
+    def _known_agent(self, entry: HostEntry) -> Any:
+        """Return what names the measure of its work: the host's row, or in the event loop the agent.
+
+        `None` if it is not known yet, as the agent has to be imported for it.
+        """
+        if entry.kind != "task":
+            return entry
+        spec = self.spec
+        if spec is not None and spec.scheme == "sample":
+            return load_agent(spec)
+        return self.agent if spec is None else None
+
+    def _check_rate(self, agent: Any, named: Named = str) -> None:
+        """Refuse a rate of work for an agent whose work is not measured in that.
+
+        Args:
+            agent: the agent, its host or the row of that; `None` if it is not known yet.
+        """
+        rate = None if self.think is None else self.think.rate
+        if rate is not None and agent is not None and getattr(agent, "measures", "") != rate.measures:
+            raise UsageError(f"{named('think')}: {rate} is not for {self.label}: it counts {rate.whose}")
 
     def isolates(self, *, virtual: bool) -> bool:
         """Return whether the agent, which has been checked, runs where an `Isolation` is applied."""
@@ -158,6 +184,7 @@ class HostEntry:
         make: makes the host of an agent, which is given as an `AgentSpec` or as an object, with its `Player`.
         default_for: the forms of agents that it runs unless another host is asked for.
         isolates: it applies an `Isolation`.
+        measures: the rate by which the work of its agents takes time: `fuel`, or none.
     """
 
     kind: HostKind
@@ -165,6 +192,7 @@ class HostEntry:
     default_for: frozenset[str] = attrs.field(default=(), converter=_frozen)
     on_request: frozenset[str] = attrs.field(default=(), converter=_frozen)
     isolates: bool = False
+    measures: str = ""
 
     def can_run(self, form: str) -> bool:
         """Return whether the host can run agents of a form, by default or on request."""
@@ -212,6 +240,7 @@ HOSTS: Final[list[HostEntry]] = [
         default_for={"wasm"},
         on_request={"python"},
         isolates=True,
+        measures="fuel",
     ),
     HostEntry(
         "remote",

@@ -106,12 +106,16 @@ class LoopHost:
 
     Args:
         agent: an agent of any kind, see `flagfall.agents.agent`. A class is instantiated in the match.
+
+    Attributes:
+        measures: `tokens` if the agent reports those of its language model, by its attribute of this name.
     """
 
     kind: HostKind = "task"
 
     def __init__(self, agent: Any, name: str) -> None:
         self.name = name
+        self.measures: str = getattr(agent, "measures", "")
         self._agent = agent
 
     async def run(self, seat: HostSeat, briefing: Briefing) -> None:

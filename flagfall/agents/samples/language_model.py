@@ -4,10 +4,14 @@
 
 Rule 1: the time of a turn is the budget. Without a valid answer within it, the agent answers NIL in time. The
     match ends for an agent whose model never answers, for that is no game of the model (option `on_failure`).
+    On the virtual clock no time passes while the endpoint is waited for, and a turn takes the time of the
+    tokens of its answers, if there is a rate: over its limit it is late. So neither a slow nor a failing
+    endpoint costs a turn (`flagfall.kernel.usage`).
 Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an invalid one the model is
     asked again, with the reason, while there is time.
 Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
-Rule 4: each turn for which the model was asked has a note with question, answer, tokens, latency and failures
+Rule 4: each turn for which the model was asked has a note with question, answer and tokens, and on the wall
+    clock with latency and failures
     (`flagfall.kernel.notes`), from which the match can be played again without the model
     (`flagfall.agents.samples.llm.recorded_answers`). Recorded turns that are shown again are played from
     their notes, too, so that a match that goes on pays for none of them again.
@@ -15,22 +19,27 @@ Rule 4: each turn for which the model was asked has a note with question, answer
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import attrs
 import trio
 
 from flagfall.agents.samples.llm import conversation, endpoint, forms, prompt, settings
 from flagfall.agents.samples.llm.recorded_answers import RecordedAnswers, answer_in, check_answers
 from flagfall.agents.samples.llm.turn import AskedTurn, Availability, digest_of
+from flagfall.kernel import usage
 from flagfall.kernel.channels.codecs import SILENCE
 from flagfall.kernel.descriptions import ALLOWED, describe_value
 from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.spaces import TaskDescription
-from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S
+from flagfall.timing import MS, NEVER_NS, ElapsedTimer, S, VirtualClock
+from flagfall.timing.clocks import real_sleep
+from flagfall.timing.rates import Tokens
 
 MAX_WAIT_NS: Final = 60 * S
 """The budget of a turn without a limit."""
@@ -42,14 +51,21 @@ MAX_MARGIN_NS: Final = 200 * MS
 FIRST_PAUSE_SECONDS: Final = 0.1
 MAX_PAUSE_SECONDS: Final = 10.0
 
+MAX_AWAY_SECONDS: Final = 900.0
+"""Real time for which one answer is waited for on the virtual clock: rates are limited by the minute, and a
+server that restarts loads a large model within some minutes."""
+
+MAX_ANSWERS: Final = 10
+"""Answers of one turn, at most: without a limit of time the model would be asked for a valid one for ever."""
+
 _BYTES: Final = 256
 
 
 class LanguageModel:
     """A language model behind an HTTP endpoint (FLAGFALL_LLM_URL); plays byte tasks and games.
 
-    Actions of games are numbers, or made of numbers. It needs the wall clock, and a time control of seconds.
-    In a byte task it listens until the teacher pauses, or for `ModelOptions.listen` bytes, and then sends the
+    Actions of games are numbers, or made of numbers. On the wall clock it needs a time control of seconds. In
+    a byte task it listens until the teacher pauses, or for `ModelOptions.listen` bytes, and then sends the
     text of the model.
 
     Args:
@@ -71,6 +87,9 @@ class LanguageModel:
     texts: ClassVar[bool] = True
     """It reads observations as text."""
 
+    measures: ClassVar[str] = "tokens"
+    """It reports what its model used, so a rate of tokens can be its think time."""
+
     def __init__(
         self,
         url: str | None = None,
@@ -82,6 +101,7 @@ class LanguageModel:
         self._template = (
             None if chosen.template is None else prompt.PromptTemplate.read(Path(chosen.template))
         )
+        self._count = None if chosen.tokenizer is None else endpoint.load_tokenizer(Path(chosen.tokenizer))
         self._endpoint: settings.Endpoint | None = None
         self._client: endpoint.ModelClient | None = None
         if chosen.answers is None:
@@ -117,7 +137,10 @@ class LanguageModel:
         self._dialogue = conversation.Dialogue(self._options.memory)
         self._listener = conversation.Listener(self._silence, self._options.listen)
         self._to_say: deque[int] = deque()
-        self._record = Availability(self._options.on_failure)
+        self._is_virtual = isinstance(trio.lowlevel.current_clock(), VirtualClock)
+        waited = f"{MAX_AWAY_SECONDS:g} s" if self._is_virtual else "the time of the turn"
+        self._timed_out = f"no answer within {waited}"
+        self._record = Availability(self._options.on_failure, is_patient=self._is_virtual)
         self._noted_system = ""
         self._recorded: RecordedAnswers | None = None
         if self._options.answers is not None:
@@ -184,24 +207,36 @@ class LanguageModel:
         filled |= {"actions": form.choices, "form": form.example}
         system, remembered = prompt.fill(template.system, filled), prompt.fill(template.question, filled)
         digest = digest_of(self._dialogue.messages(system, remembered))
-        if self._recorded is not None:
-            note, answer, action = self._recorded.take(digest, form)
-            self._briefing.note(note)
-            if answer:
-                self._dialogue.add(remembered, answer)
-            return action
-        if self._briefing.noted is not None:
+        if self._briefing.noted is not None and self._recorded is None:
             return self._play_again(self._briefing.noted, system, remembered, form)
+        if 0 in (timer.tokens_left, timer.cost_left):  # nothing is left to be asked for
+            return None
+        if self._recorded is not None:
+            return await self._repeat(self._recorded, digest, remembered, form)
         left_ns = timer.remaining_ns
-        if left_ns < NEVER_NS:
-            filled["time"] = f"{left_ns / S:.3g} s"
-        asked = AskedTurn(prompt.fill(template.question, filled), digest)
+        filled |= {"time": f"{left_ns / S:.3g} s" if left_ns < NEVER_NS else "", "budget": _budget(timer)}
+        asked = AskedTurn(prompt.fill(template.question, filled), digest, is_virtual=self._is_virtual)
         if system != self._noted_system:
             asked.system = self._noted_system = system
-        await self._ask_in_time(asked, system, form, MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns)
+        await self._ask_in_time(asked, system, form, left_ns)
         if asked.is_answered:
             self._dialogue.add(remembered, asked.completion.text)
         return asked.action
+
+    async def _repeat(
+        self, recorded: RecordedAnswers, digest: str, remembered: str, form: forms.AnswerForm
+    ) -> Any:
+        """Return the action that is recorded, and let its think time pass."""
+        note, answer, action = recorded.take(digest, form)
+        self._briefing.note({name: value for name, value in note.items() if name not in usage.NAMES})
+        if answer:
+            self._dialogue.add(remembered, answer)
+        if AskedTurn.from_note(note).is_heard:
+            await self._think(usage.Usage.of(note))
+        return action
+
+    async def _think(self, used: usage.Usage) -> None:
+        await self._briefing.think(**attrs.asdict(used))
 
     def _play_again(self, note: Any, system: str, remembered: str, form: forms.AnswerForm) -> Any:
         """Return the action that a note has, and remember the turn as when it was played."""
@@ -220,38 +255,93 @@ class LanguageModel:
         """Ask the model until it has answered or the time is up, and note what came of it."""
         assert self._client is not None
         assert self._endpoint is not None
-        budget_ns = left_ns - min(left_ns // MARGIN_SHARE, MAX_MARGIN_NS)
         self._client.begin_turn()
-        with trio.move_on_after(max(0, budget_ns) / S):
-            await self._ask_until_answered(asked, system, form)
-        if self._client.in_flight:
-            asked.fail(endpoint.Failure("timed_out", "no answer within the time of the turn"))
+        budget_ns = MAX_WAIT_NS if left_ns >= NEVER_NS else left_ns
+        budget_ns -= min(budget_ns // MARGIN_SHARE, MAX_MARGIN_NS)
+        until = trio.current_time() + max(0, budget_ns) / S
+        await self._ask_until_answered(asked, system, form, left_ns, until)
         self._briefing.note(asked.note(self._endpoint.model, self._client.requests, self._client.seconds))
         self._record.add(asked)
+        if asked.usage is not None:
+            await self._think(asked.usage)
 
-    async def _ask_until_answered(self, asked: AskedTurn, system: str, form: forms.AnswerForm) -> None:
-        assert self._client is not None
-        pause = FIRST_PAUSE_SECONDS
+    async def _ask_until_answered(
+        self, asked: AskedTurn, system: str, form: forms.AnswerForm, left_ns: int, until: float
+    ) -> None:
+        """Ask the model until an answer is valid, or there is no time to ask again.
+
+        Args:
+            left_ns: what is left of the turn; by a rate its answers may take that time.
+            until: when the turn is over on the wall clock, in the loop's seconds.
+        """
         hint = ""
-        while True:
-            wait = pause
+        for _ in range(MAX_ANSWERS):
+            messages = self._dialogue.messages(system, asked.question + hint)
+            seconds = MAX_AWAY_SECONDS if self._is_virtual else until - trio.current_time()
+            if hint and seconds <= 0:
+                return
+            found = await self._complete(asked, messages, form, seconds)
+            if found is None:
+                return
+            asked.take(found, self._options)
             try:
-                messages = self._dialogue.messages(system, asked.question + hint)
-                found = await self._client.ask(messages, form)
-                asked.take(found, self._options)
                 asked.succeed(form.read(found.text))
             except forms.InvalidAnswer as wrong:
                 hint = f"\nYour last answer could not be played: {wrong}"
                 asked.reject(str(wrong))
-            except endpoint.Failure as failure:
-                asked.fail(failure)
-                if failure.permanent:
-                    return
-                wait = max(pause, failure.seconds)
             else:
                 return
-            await trio.sleep(wait)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+            rate = self._briefing.rate
+            if isinstance(rate, Tokens) and asked.usage is not None:
+                time_ns = asked.usage.time_ns(rate)
+                if time_ns is None or time_ns >= left_ns:
+                    return
+
+    async def _complete(
+        self, asked: AskedTurn, messages: list[dict[str, str]], form: forms.AnswerForm, seconds: float
+    ) -> endpoint.Completion | None:
+        """Return an answer of the model, or `None`; an endpoint that fails is asked again.
+
+        Args:
+            seconds: real time to wait for it.
+        """
+        client = self._client
+        assert client is not None
+        pause = FIRST_PAUSE_SECONDS
+        with self._briefing.real_time(max(0, seconds)):
+            while True:
+                try:
+                    return self._counted(await client.ask(messages, form), messages)
+                except endpoint.Failure as failure:
+                    self._fail(asked, failure)
+                    if failure.permanent:
+                        return None
+                    wait = max(pause, failure.seconds)
+                await real_sleep(wait)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
+        if client.in_flight:
+            self._fail(asked, endpoint.Failure("timed_out", self._timed_out))
+        return None
+
+    def _fail(self, asked: AskedTurn, failure: endpoint.Failure) -> None:
+        """Count a failure of the endpoint; on the virtual clock it is in the log alone, if there is one."""
+        asked.fail(failure)
+        structlog = sys.modules.get("structlog")
+        if self._is_virtual and structlog is not None and structlog.is_configured():
+            log = structlog.get_logger()
+            log.warning("endpoint failed", seat=self._briefing.seat, kind=failure.kind, problem=failure.what)
+
+    def _counted(self, found: endpoint.Completion, messages: list[dict[str, str]]) -> endpoint.Completion:
+        """Return an answer with the tokens that the endpoint does not report, if there is a tokenizer."""
+        count, used = self._count, found.usage
+        if count is None or None not in (used.prompt_tokens, used.answer_tokens):
+            return found
+        prompted, answered = used.prompt_tokens, used.answer_tokens
+        if prompted is None:
+            prompted = sum(count(message["content"]) for message in messages)
+        if answered is None:
+            answered = count(found.reasoning) + count(found.text)
+        return attrs.evolve(found, usage=attrs.evolve(used, prompt_tokens=prompted, answer_tokens=answered))
 
 
 def _legal(observation: Any, space: Mapping[str, Any]) -> list[int] | None:
@@ -267,3 +357,10 @@ def _without(choices: str, shown: str) -> str:
     """Return an observation without its line of allowed actions, if the prompt has the same ones anyway."""
     same = f"{ALLOWED}{choices}"
     return "\n".join(line for line in shown.split("\n") if line.replace("; ", ", ") != same)
+
+
+def _budget(timer: ElapsedTimer) -> str:
+    """Return what is left of the budgets of a match, in words; empty where there are none."""
+    left = [] if timer.tokens_left is None else [f"{timer.tokens_left} tokens"]
+    left += [] if timer.cost_left is None else [f"{timer.cost_left:.9g} US dollars"]
+    return " and ".join(left)

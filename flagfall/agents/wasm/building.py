@@ -16,9 +16,11 @@ linked into it, sets `PYTHONHASHSEED` before.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import stat
 import subprocess
@@ -27,7 +29,6 @@ import tempfile
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -77,6 +78,10 @@ from flagfall.agents.wasm.engine import compile_wasm
 sys.path.pop(0)
 Path(sys.argv[2]).write_bytes(compile_wasm(Path(sys.argv[1]).read_bytes()))
 """
+
+
+_ERROR: Final = re.compile(r"^[\w.]*Error: (.+)$", re.MULTILINE)
+"""The line of a traceback that says what went wrong."""
 
 
 def check_installed(*, python: bool) -> None:
@@ -148,6 +153,9 @@ def _load(compiled: Path, wasm: Path, name: str) -> Program:
 
     with wasm.open("rb") as file:
         return Program(compiled, is_component=is_component(file.read(8)), name=name)
+
+
+atexit.register(_load.cache_clear)  # wasmtime's Python fails where its objects outlive its modules
 
 
 def cache_folder() -> Path:
@@ -224,15 +232,18 @@ def _digest_of(wasm: Path, _changed_ns: int, _size: int) -> str:
 def _compiled_key(digest: str) -> str:
     from flagfall.agents.wasm.engine import SETTINGS  # noqa: PLC0415 - an extra
 
-    return _key([digest, version("wasmtime"), platform.machine(), SETTINGS])
+    return _key([digest, _version("wasmtime"), platform.machine(), SETTINGS])
+
+
+def _version(library: str) -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - few processes need it
+
+    return version(library)
 
 
 @lru_cache(maxsize=1)
 def _python_key() -> str:
-    try:
-        versions = [version("componentize-py"), version("attrs")]
-    except PackageNotFoundError as error:
-        raise UsageError(f"agents in WebAssembly need {error.name}: {INSTALL}") from error
+    versions = [_version("componentize-py"), _version("attrs")]
     sources = [(_PACKAGE / f"{name}.py").read_text("utf-8") for name in _BUNDLED]
     return _key([*versions, *sources, _WIT.read_text("utf-8"), _FIXED_SEED])
 
@@ -277,7 +288,5 @@ def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
         errors="replace",
     )
     if done.returncode:
-        said = next(
-            (line for line in done.stderr.splitlines() if "Error" in line), done.stderr[-500:].strip()
-        )
-        raise UsageError(f"{what} failed: {said}")
+        found = _ERROR.findall(done.stderr)
+        raise UsageError(f"{what}: {found[-1] if found else done.stderr[-500:].strip()}")

@@ -348,11 +348,14 @@ class Machine:
         try:
             if self._exports is None:
                 self._exports = self._program.link(store)
-            return self._exports.call(export, message)
+            answer = self._exports.call(export, message)
         except (WasmtimeError, Trap) as error:
             raise self._fault(str(error), getattr(error, "trap_code", None)) from None
         finally:
             self.used = system.end_call()
+        if system.ended:  # the end of fuel is noticed at the next loop or call, of which there was none
+            raise AgentFault("crashed", system.ended)
+        return answer
 
     def _fault(self, text: str, code: Any) -> Exception:
         if self._stopped:
@@ -373,7 +376,8 @@ _NOTHING: Final[Any] = ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
 
 def why_trapped(text: str) -> str:
     """Return one line of what wasmtime says of a trap: its reason, without the addresses of the frames."""
-    return first_line(text.rpartition("Caused by:")[2].strip().removeprefix("0: "))
+    _, trap, reason = text.partition("wasm trap: ")
+    return first_line(trap + reason or text.rpartition("Caused by:")[2])
 
 
 def first_line(text: str) -> str:

@@ -71,6 +71,7 @@ class WasmHost:
     """
 
     kind: HostKind = "wasm"
+    measures: Final = "fuel"
 
     def __init__(self, spec: AgentSpec, name: str, memory: int | None = None) -> None:
         self.name = name
@@ -112,7 +113,7 @@ class WasmHost:
         machine = Machine(program, self._memory, System(rate or GUEST_RATE, briefing.seed, prints.add))
         calls = _Calls(seat, machine, rate)
         channel = ProtocolChannel(calls)
-        session = WireSession(seat, briefing, self._spec.text, files=self._files())
+        session = WireSession(seat, briefing, self._text(), files=self._files())
         try:
             await session.start(channel)
             await session.play(channel)
@@ -121,6 +122,10 @@ class WasmHost:
             raise AgentFault(fault.reason, "\n".join(filter(None, (fault.detail, tail)))) from fault
         finally:
             seat.printed = prints.parts()
+
+    def _text(self) -> str:
+        """Return the text of the agent without its folder, whose length would cost it fuel."""
+        return f"{Path(self._spec.target).name}:{self._spec.member}"
 
     def _files(self) -> dict[str, str]:
         """Return the modules of a Python agent, by their names; none of a program."""

@@ -87,6 +87,8 @@ class Ask(_Message, frozen=True):
         task: the task in words, if that differs from what was sent last; `None` for continuous tasks.
         text: the observation in words, for an agent that asked for `texts`.
         noted: in a recorded turn that is shown again, the agent's note on it, `{}` if it made none.
+        tokens_left: tokens that are left for the match; left out where there is no budget of them.
+        cost_left: the same in billionths of a US dollar.
     """
 
     number: int
@@ -99,6 +101,14 @@ class Ask(_Message, frozen=True):
     task: TaskDescription | UnsetType | None = UNSET
     text: str | UnsetType = UNSET
     noted: Any = UNSET
+    tokens_left: int | UnsetType = UNSET
+    cost_left: int | UnsetType = UNSET
+
+    @property
+    def left(self) -> tuple[int | None, int | None]:
+        """What is left, as `flagfall.timing.Budget.left`."""
+        tokens = None if self.tokens_left is UNSET else self.tokens_left
+        return tokens, None if self.cost_left is UNSET else self.cost_left
 
     @property
     def envelope(self) -> Envelope:

@@ -298,6 +298,7 @@ class WireSession:
                 task,
                 text,
                 UNSET if envelope.noted is None else envelope.noted,
+                *(UNSET if left is None else left for left in seat.budget.left),
             )
             # It waited for this turn, and gets it only now; what a model says of its latency is its own time.
             if seat.taken_ns >= self._idle_ns and seat.delay is None:

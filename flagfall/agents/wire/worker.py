@@ -44,6 +44,7 @@ from flagfall.kernel.hosting import Briefing
 from flagfall.kernel.safe_values import to_recordable
 from flagfall.kernel.spaces import Spaces, TaskDescription, has_arrays
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
+from flagfall.kernel.usage import Usage
 from flagfall.timing import NEVER_NS, ElapsedTimer, NowNs
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ async def _serve(link: _Link, hello: Hello, agent: Any) -> None:
         lambda: seat.text,
         () if hello.transcript is UNSET else hello.transcript,
         lambda: seat.noted,
+        seat.use,
     )
     await resolve(played.start(briefing))
     link.send_ready(played.wants, texts=played.texts)
@@ -280,12 +282,14 @@ class _WireSeat(SeatTurns):
 
     def __init__(self, link: _Link) -> None:
         self._time: tuple[int, int, object] = link.now(), NEVER_NS, None
-        self.timer = ElapsedTimer(link.now, lambda: self._time)
+        self._left: tuple[int | None, int | None] = None, None
+        self.timer = ElapsedTimer(link.now, lambda: self._time, lambda: self._left)
         self.wants: frozenset[str] = frozenset({"act"})
         self._link = link
         self._taken: Envelope | None = None
         self._answered = -NEVER_NS
         self._note: Any = UNSET
+        self._used: Usage | None = None
         self.spaces: Spaces | None = None
         self.task: TaskDescription | None = None
         self.text = ""
@@ -312,6 +316,7 @@ class _WireSeat(SeatTurns):
         envelope = self._taken = message.envelope
         self.noted = envelope.noted
         self._time = self._link.now(), limit_ns, envelope.late
+        self._left = message.left
         if self._link.times is not None:
             self._link.times.take(envelope.number)
         return envelope
@@ -323,10 +328,16 @@ class _WireSeat(SeatTurns):
             self._taken = None
             self._answered = number
         note, self._note = self._note, UNSET
+        if self._used is not None:
+            note, self._used = self._used.added_to(None if note is UNSET else note), None
         self._link.send(Answer(number, action, note))
 
     def note(self, value: Any) -> None:
         self._note = to_recordable(value)
+
+    def use(self, usage: Usage) -> None:
+        """Add what a language model used to the note on the turn that is answered next."""
+        self._used = usage if self._used is None else self._used + usage
 
 
 async def _asyncio_readable(fd: int) -> None:

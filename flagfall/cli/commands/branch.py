@@ -32,6 +32,7 @@ def branch(
     at: int,
     journal: Annotated[Path, Parameter(name=["--journal", "-o"])],
     agent: Annotated[Texts, Parameter(name=["--agent", "-a"])] = None,
+    answers: str | None = None,
     replay_agents: Flag = False,
     time_control: str | None = None,
     clock: Literal["wall", "virtual"] | None = None,
@@ -62,6 +63,8 @@ def branch(
         agent: An agent for each seat, in their order, as for `run`; `recorded` plays on what is recorded of
             the seat. Further seats have their agents of before, if these are samples without options,
             and not `llm`.
+        answers: A journal whose recorded answers `llm` gives again, without a model, as for `run`; `recorded`
+            for those of this match.
         replay_agents: Let the agents play the recorded turns, too, outside of their time, and compare their
             answers with the record; by default only a sample that has played the seat does, and with `--seed`
             none. Other agents begin at the turn, with the turns of their seat as a transcript in their
@@ -96,7 +99,10 @@ def branch(
     with reading(file):
         point = _find(file, at, config, trust=trust)
         point, players = seat_players(
-            point, agent or [], host, Isolation.from_options(isolation, limits, pass_env)
+            point,
+            _with_answers(agent or [], answers, file),
+            host,
+            Isolation.from_options(isolation, limits, pass_env),
         )
         if replay_agents:
             seats = {seat for seat, player in enumerate(players) if isinstance(player.agent, str)}
@@ -113,6 +119,12 @@ def branch(
         progress = not quiet and not logs.uses_stderr
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
         return session.run(json=json, wide=wide)
+
+
+def _with_answers(texts: Sequence[str], answers: str | None, file: Path) -> list[str]:
+    from flagfall.agents.registry import with_answers
+
+    return with_answers(texts, None if answers is None else file if answers == RECORDED else Path(answers))
 
 
 def _find(file: Path, at: int, config: str | None, *, trust: bool) -> BranchPoint:

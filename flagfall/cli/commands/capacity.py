@@ -44,8 +44,8 @@ def capacity(
         json: Print one JSON object instead of the table; times in nanoseconds, memory in bytes.
     """
     from flagfall.agents.hosts.registry import Player
+    from flagfall.cli.console.interrupts import run_until_interrupted
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.cli.runs.task_options import check_players
     from flagfall.tournament.capacity import parse_bound
     from flagfall.tournament.plan.parser import load_plan

@@ -34,12 +34,12 @@ def explore(
     json: Flag = False,
     quiet: Quiet = False,
 ) -> int:
-    """Search for faults under which a match, or a tournament, breaks a promise of the documents.
+    """Search for faults under which a match, or a tournament, breaks an invariant (docs/faults.md).
 
     Matches are simulated under schedules of faults (docs/faults.md), with other seeds, lengths and time
-    controls; schedules that led to new behaviour are varied first. Where a promise is broken, the search
+    controls; schedules that led to new behaviour are varied first. Where an invariant is broken, the search
     ends, and prints the smallest schedule that breaks it with the command that shows it again. Ctrl-C prints
-    what is known. The exit code is 1 if a promise is broken, or if a kind of fault never happened.
+    what is known. The exit code is 1 if an invariant is broken, or if a kind of fault never happened.
 
     Args:
         plan: Explore the matches of this plan, and the tournament as a whole, instead of `--task` and
@@ -54,11 +54,11 @@ def explore(
         runs: Number of simulations.
         time: Begin no other simulation after this time, such as `60s`.
         seed: Seed of the search.
-        invariant: Further promises: `file.py:function`, a function that takes a simulated match
+        invariant: Further invariants: `file.py:function`, a function that takes a simulated match
             (`flagfall.testing.SimulatedRun`) and raises `AssertionError` where it is broken.
         again: Simulate only this case, as it was printed.
         json: Print one JSON object instead of lines.
-        quiet: Print only a broken promise.
+        quiet: Print only a broken invariant.
     """
     from flagfall.playing import check_count
     from flagfall.testing.cases import Case, grounds_of_plan
@@ -173,7 +173,7 @@ def _report(exploration: Exploration, command: str, *, json: bool, quiet: bool) 
         rate = exploration.runs / max(exploration.seconds, 1e-3)
         print(
             f"{exploration.runs:,} simulations ({rate:,.0f}/s), {exploration.behaviours:,} behaviours:"
-            f" {'every promise held' if finding is None else 'a promise is broken'}"
+            f" {'every invariant held' if finding is None else 'an invariant is broken'}"
         )
     if finding is not None:
         print(sanitize_terminal(str(finding)))

@@ -146,7 +146,7 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
 
     import trio
 
-    from flagfall.cli.gvgai.execution import run_until_interrupted, say
+    from flagfall.cli.console.interrupts import run_until_interrupted, say
     from flagfall.viewer.play.routes import play_routes
     from flagfall.viewer.replay.routes import Replays
     from flagfall.viewer.server.access import Access
@@ -154,10 +154,8 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
     from flagfall.viewer.server.run import serve
 
     replays = Replays(session.find_journal, trust=True)  # the match was made of these tasks here
-    is_over = False
 
     async def run(stop: trio.Event) -> None:
-        nonlocal is_over
         async with trio.open_nursery() as nursery:
             app = make_app(play_routes(session.about(), session.desk, replays), access=Access.of(bind))
             url = await nursery.start(partial(serve, app, bind))
@@ -171,13 +169,12 @@ def _serve(session: PlaySession, bind: Bind, server: ServerOptions, *, open_page
                 await session.run(stop, say)
             finally:
                 _print_results(session)
-            is_over = not stop.is_set()
             await session.stay(stop, say)
             nursery.cancel_scope.cancel()
 
     with closing(replays):
         code = run_until_interrupted(run, stopping="ending the match, and closing the page")
-    return 0 if is_over else code
+    return 0 if session.is_over else code
 
 
 def _print_results(session: PlaySession) -> None:

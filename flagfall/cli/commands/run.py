@@ -30,7 +30,7 @@ def run(
     seed: Seed = 0,
     time_control: str | None = None,
     no_timeout: Flag = False,
-    clock: Literal["wall", "virtual"] = "wall",
+    clock: Literal["wall", "virtual"] | None = None,
     host: LocalHostKind | None = None,
     isolation: Literal["none", "process", "sandbox"] | None = None,
     limits: str | None = None,
@@ -39,6 +39,7 @@ def run(
     tick: str | None = None,
     fault: Texts = None,
     think: Texts = None,
+    answers: Path | None = None,
     journal: Annotated[Path | None, Parameter(name=["--journal", "-o"])] = None,
     whole_observations: Flag = False,
     results: Path | None = None,
@@ -88,7 +89,8 @@ def run(
         time_control: Such as `act=40ms/1s`, `blitz` or `"start=1s act=40ms total=10m"`; by default
             `start=10s init=5s act=1s/5s result=5s`.
         no_timeout: Disable all time limits, whatever `--time-control` says; for debuggers.
-        clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte.
+        clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte. By
+            default `wall`, and `virtual` with `--fault`.
         host: Where agents run. By default samples run in the event loop and your own agents in processes;
             under the virtual clock all that can run in the event loop.
         isolation: Isolation of agents in processes: `process` (limits, few environment variables, private
@@ -106,6 +108,8 @@ def run(
         think: Time that turns take on the virtual clock, such as `20ms`, `"lognormal(20ms, 0.8)"` or
             `"act=20ms start=1s network=2ms"` (docs/time.md): one model for all agents, or one for each
             `--agent` in their order, `none` for one that takes no time.
+        answers: A journal whose recorded answers `llm` gives again, without a model; as the option `answers`
+            of all agents `llm`, which keep their names.
         journal: Record the match in this file; a name that ends in `.zst` compresses it. In a series each
             match has a numbered file: `run-0.jsonl`, `run-1.jsonl`, ...
         whole_observations: Keep observations of any length in journals; by default long ones, such as
@@ -135,6 +139,7 @@ def run(
     """
     from flagfall.agents.hosts.registry import Player
     from flagfall.agents.process.isolation import Isolation
+    from flagfall.agents.registry import with_answers
     from flagfall.cli.runs.plan import check_tick, make_plan
     from flagfall.cli.runs.session import RunSession
     from flagfall.cli.runs.task_options import TaskOptions, check_players, choose_tasks
@@ -146,6 +151,8 @@ def run(
     options = TaskOptions(words, bit_mode, scramble, max_reward_per_task, fixes)
     if resume and journal is None:
         raise UsageError("--resume: name the --journal of the match to go on with")
+    if fault and clock == "wall":
+        raise UsageError("--fault: a simulated match is on the virtual clock: leave --clock wall out")
     if resume and fault:
         raise UsageError("--fault: a match that goes on from a recorded one cannot be simulated")
     tasks, order = choose_tasks(ids, scheduler, config, options, steps=steps)
@@ -153,16 +160,17 @@ def run(
     faults = _schedule(fault)
     join_policy = _join_policy(agent_token_file, agent_cert, agent_key, reconnect=agent_reconnect)
     names = _agents(agent or [], learner_port, learner_address, learner_cmd)
+    texts = with_answers(names, answers)
     models = models_of(think or [], len(names), "--think")
     request = MatchRequest(
         tasks=tasks,
         agents=tuple(
-            Player(text, host, None, kept, join_policy, learner_cmd, think=model)
-            for text, model in zip(names, models, strict=True)
+            Player(text, host, None if text == name else name, kept, join_policy, learner_cmd, think=model)
+            for text, name, model in zip(texts, names, models, strict=True)
         ),
         scheduler=order,
         time_control=UNTIMED if no_timeout else time_control,
-        clock=clock if faults is None else "virtual",
+        clock=clock or ("wall" if faults is None else "virtual"),
         seed=seed,
         steps=steps,
         tick_ns=None if tick is None else check_tick(tick),

@@ -32,6 +32,7 @@ def tournament(
     set_aside: Flag = False,
     part: str | None = None,
     seed: int | None = None,
+    answers: Path | None = None,
     dry_run: Flag = False,
     report: bool | None = None,
     fail_on_disqualified: Flag = False,
@@ -59,6 +60,8 @@ def tournament(
         part: Play only this part of the matches, such as `1/3`, on one of several machines; `flagfall merge`
             makes one folder of all parts.
         seed: Root seed, instead of that of the plan.
+        answers: A results folder, or a journal, whose recorded answers `llm` gives again, without a model; as
+            the option `answers` of all agents `llm`.
         dry_run: Print the schedule and an estimate of the time, and play nothing.
         report: Write the report at the end, a page to look at; by default as the plan has it in
             `output.report`.
@@ -72,7 +75,7 @@ def tournament(
     from flagfall.tournament.run.api import run_tournament
 
     _check_numbers(jobs, seed)
-    loaded = load_plan(plan, seed=seed)
+    loaded = _with_answers(load_plan(plan, seed=seed), answers)
     folder = output or loaded.output.folder
     if dry_run:
         if json:
@@ -81,10 +84,10 @@ def tournament(
 
         print_schedule(loaded, folder, None if jobs == "auto" else jobs, part)
         return 0
-    again = _command_to_resume(plan, folder, jobs, engine, seed, part)
+    again = _command_to_resume(plan, folder, jobs, engine, seed, part, answers)
     _check(loaded, folder, *([] if plan in PLANS else [Path(plan)]), *filter(None, [logs.log_file]))
 
-    from flagfall.cli.gvgai.execution import run_until_interrupted
+    from flagfall.cli.console.interrupts import run_until_interrupted
     from flagfall.cli.tournaments.live_screen import TournamentScreen
 
     screen = TournamentScreen(quiet=quiet or logs.uses_stderr)
@@ -126,6 +129,17 @@ def tournament(
     return code or int(UNAVAILABLE in reasons or (fail_on_disqualified and bool(reasons)))
 
 
+def _with_answers(plan: TournamentPlan, answers: Path | None) -> TournamentPlan:
+    """Return a plan whose language models give recorded answers, if there are any."""
+    import attrs
+
+    from flagfall.agents.registry import with_answers
+
+    texts = with_answers([agent.spec for agent in plan.agents], answers and answers.absolute())
+    agents = [attrs.evolve(agent, spec=text) for agent, text in zip(plan.agents, texts, strict=True)]
+    return attrs.evolve(plan, agents=tuple(agents))
+
+
 def _check_numbers(jobs: Jobs, seed: int | None) -> None:
     from flagfall.kernel.outcomes import MAX_SEED
 
@@ -136,7 +150,7 @@ def _check_numbers(jobs: Jobs, seed: int | None) -> None:
 
 
 def _command_to_resume(
-    plan: str, folder: Path, jobs: Jobs, engine: str, seed: int | None, part: str | None
+    plan: str, folder: Path, jobs: Jobs, engine: str, seed: int | None, part: str | None, answers: Path | None
 ) -> str:
     """Return the command that continues a tournament."""
     words = ["flagfall", "tournament", plan, "--output", str(folder), "--resume"]
@@ -144,6 +158,7 @@ def _command_to_resume(
     words += [] if engine == "local" else ["--engine", engine]
     words += [] if seed is None else ["--seed", str(seed)]
     words += [] if part is None else ["--part", part]
+    words += [] if answers is None else ["--answers", str(answers)]
     return shlex.join(words)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from flagfall.cli.console.files import Flag, Quiet, reading
+from cyclopts import Parameter
+
+from flagfall.cli.console.files import Flag, Quiet, Texts, reading
 from flagfall.errors import UsageError
+from flagfall.kernel.hosting import LocalHostKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from flagfall.cli.runs.agents_again import AgentsAgain
     from flagfall.recording.verify import Verification
     from flagfall.tournament.verification import FolderVerification
 
@@ -22,6 +24,12 @@ def verify(
     *,
     config: str | None = None,
     replay: Flag = False,
+    agents: Flag = False,
+    agent: Annotated[Texts, Parameter(name=["--agent", "-a"])] = None,
+    host: LocalHostKind | None = None,
+    isolation: Literal["none", "process", "sandbox"] | None = None,
+    limits: str | None = None,
+    pass_env: Texts = None,
     trust: Flag = False,
     json: Flag = False,
     quiet: Quiet = False,
@@ -30,7 +38,8 @@ def verify(
 
     Of a match every observation, reward and result is compared. Of a tournament every file is compared with
     `flagfall.lock`, the records with the journals and the schedule, and the standings with the records; its
-    matches are executed again with `--replay`. The exit code is 0 if everything is as it was recorded.
+    matches are executed again with `--replay`. With `--agents` the agents play again, too, and every action,
+    verdict and time is compared. The exit code is 0 if everything is as it was recorded.
     Otherwise it is 1, and one line names the first difference: of a match its line in the file, its turn, the
     expected and the actual value; of a tournament the file.
 
@@ -39,43 +48,75 @@ def verify(
         config: The Python configuration of the match, if it had one: a journal alone cannot make `verify`
             execute a function.
         replay: Execute all matches of the tournament again.
+        agents: Let the agents play the matches again, which must be on the virtual clock. Language models
+            give their recorded answers.
+        agent: Agents for the seats of a journal, in their order, as for `run`; of further seats only samples
+            are run, by their names. It implies `--agents`.
+        host: Where agents play again; by default where they played.
+        isolation: Isolation of agents in processes, as for `run`.
+        limits: Limits of an agent in a process, as for `run`.
+        pass_env: Environment variables passed to agents in processes, as for `run`.
         trust: Import the modules that the journals name, such as `my_module` in `gym:my_module:Game-v0`, from
-            the folder of a tournament if it carries them. Without this option `verify` asks at a terminal,
-            and refuses elsewhere.
+            the folder of a tournament if it carries them, and with `--agents` run its agents. Without this
+            option `verify` asks at a terminal before it imports, and refuses elsewhere.
         json: Print one JSON object, which has all problems of a folder.
         quiet: Print only a difference.
     """
-    if file.is_dir():
-        if config is not None or (trust and not replay):
-            raise UsageError("--config is for a journal, and --trust for a journal or with --replay")
-        found: Any = _check_folder(file, replay=replay, trust=trust, quiet=quiet)
-    elif replay:
+    again = None
+    if agents or agent:
+        from flagfall.agents.process.isolation import Isolation
+        from flagfall.cli.runs.agents_again import AgentsAgain
+
+        kept = Isolation.from_options(isolation, limits, pass_env)
+        again = AgentsAgain(agent or (), host, kept, trust=trust)
+    elif any(option is not None for option in (host, isolation, limits, pass_env)):
+        raise UsageError("--host, --isolation, --limits and --pass-env are for agents: add --agents")
+    if file.is_dir() and (config is not None or agent or (trust and not (replay or agents))):
+        raise UsageError(
+            "--config and --agent are for a journal, and --trust for a journal or with --replay or --agents"
+        )
+    if replay and not file.is_dir():
         raise UsageError(f"--replay is for the folder of a tournament; {file} is executed again in any case")
-    else:
-        found = _verify_journal(file, config, trust=trust, quiet=quiet)
+    found: Any = (
+        _check_folder(file, again, replay=replay, trust=trust, quiet=quiet)
+        if file.is_dir()
+        else _verify_journal(file, config, again, trust=trust, quiet=quiet)
+    )
     _print(found, as_json=json, quiet=quiet)
     return int(not found.ok)
 
 
-def _verify_journal(file: Path, config: str | None, *, trust: bool, quiet: bool) -> Verification:
+def _verify_journal(
+    file: Path,
+    config: str | None,
+    again: AgentsAgain | None,
+    results: Path | None = None,
+    *,
+    trust: bool,
+    quiet: bool,
+) -> Verification:
     from flagfall.cli.console.progress import watch_turns
     from flagfall.cli.runs.plan import from_config, rebuild_asking
     from flagfall.recording.verify import verify as compare
 
     rebuild = partial(rebuild_asking, file, trust=trust) if config is None else partial(from_config, config)
-    with reading(file), watch_turns(f"verifying {file}", quiet=quiet) as watch:
-        return compare(file, rebuild, watch=watch)
+    with reading(file):
+        with watch_turns(f"verifying {file}", quiet=quiet) as watch:
+            found = compare(file, rebuild, watch=watch)
+        return again.play(file, found, rebuild, results) if again is not None and found.ok else found
 
 
-def _check_folder(folder: Path, *, replay: bool, trust: bool, quiet: bool) -> FolderVerification:
+def _check_folder(
+    folder: Path, again: AgentsAgain | None, *, replay: bool, trust: bool, quiet: bool
+) -> FolderVerification:
     from flagfall.cli.console.progress import watch_turns
     from flagfall.tournament.verification import verify_folder
 
-    execute: Callable[[Path], Verification] | None = None
-    if replay:
-        execute = partial(_verify_journal, config=None, trust=trust, quiet=True)
+    def execute(journal: Path) -> Verification:
+        return _verify_journal(journal, None, again, journal.parent.parent, trust=trust, quiet=True)
+
     with watch_turns(f"verifying {folder}", quiet=quiet) as watch:
-        return verify_folder(folder, execute, watch=watch)
+        return verify_folder(folder, execute if replay or again else None, watch=watch)
 
 
 def _print(found: FolderVerification | Verification, *, as_json: bool, quiet: bool) -> None:

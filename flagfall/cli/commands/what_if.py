@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from flagfall.cli.console.files import Flag, Output, Seed, reading
+from flagfall.cli.console.files import Flag, Output, Seed, Texts, reading
 from flagfall.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def what_if(
     path: Path | None = None,
     /,
     *,
-    think: str | None = None,
+    think: Texts = None,
     turns: int = 100_000,
     seed: Seed = 0,
     time_control: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -28,7 +28,7 @@ def what_if(
     json: Flag = False,
     wide: Flag = False,
 ) -> None:
-    """Judge recorded matches under other time controls: who would have been late, and what to set.
+    """Judge recorded matches under other time controls or rates: who would have been late, and what to set.
 
     Recorded think times are judged by the rules of the match. Up to the first verdict that changes, the match
     would have been the same; what follows is unknown. Shares of turns lost are of all think times: they hold
@@ -39,7 +39,9 @@ def what_if(
 
     Args:
         path: A journal, or the folder of a tournament.
-        think: Draw think times from this model instead, such as `"lognormal(20ms, 0.8)"` (docs/time.md).
+        think: Without a path, draw think times from this model, such as `"lognormal(20ms, 0.8)"`
+            (docs/time.md). With one, rates of the agents' work to judge the matches under, such as
+            `"tokens(10/s)" "tokens(30/s)"`, or `"tokens(5/s..80/s)"` for ten of them.
         turns: Number of modelled turns, from 1000 to 10000000; they are divided into 100 matches.
         seed: Root seed of the draws.
         time_control: A time control, such as `act=20ms/200ms`; may be given several times. One with a range,
@@ -51,10 +53,22 @@ def what_if(
         json: Print one JSON object instead of tables.
         wide: Print whole tables, however long their lines are.
     """
-    from flagfall.cli.what_if import Printing, check_plot, parse_sweep, show_folder, show_match, show_model
+    from flagfall.cli.what_if import (
+        Printing,
+        check_plot,
+        parse_rates,
+        parse_sweep,
+        show_folder,
+        show_match,
+        show_model,
+    )
 
-    if (path is None) is (think is None):
-        raise UsageError("name a journal or the folder of a tournament; or a model, with --think")
+    if path is None and len(think or ()) != 1:
+        raise UsageError("name a journal or the folder of a tournament; or one model, with --think")
+    if path is not None and think and time_control:
+        raise UsageError(
+            "--time-control: rates are judged under the time controls of the matches: leave it out"
+        )
     if not 0.000_01 <= lost <= 0.5:  # noqa: PLR2004 - as the help says
         raise UsageError(f"--lost {lost}: write a share of turns from 0.00001 to 0.5, such as 0.001")
     if not 1_000 <= turns <= 10_000_000:  # noqa: PLR2004 - as the help says
@@ -64,9 +78,11 @@ def what_if(
         check_plot(output)
     printing = Printing(lost=lost, advise=advise, output=output, json=json, wide=wide)
     if path is None:
-        show_model(think or "", controls, turns, seed, printing)
-    elif path.is_dir():
-        show_folder(path, controls, printing)
+        show_model("".join(think or ()), controls, turns, seed, printing)
+        return
+    rates = parse_rates(think or ())
+    if path.is_dir():
+        show_folder(path, controls, rates, printing)
     else:
         with reading(path):
-            show_match(path, controls, printing)
+            show_match(path, controls, rates, printing)

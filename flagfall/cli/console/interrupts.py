@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
-from flagfall.cli.console.signals import release_terminal
+from flagfall.cli.console.signals import SIGNALLED, release_terminal
+from flagfall.timing import VirtualClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from types import FrameType
 
 STOPPING: Final = "stopping after this turn"
@@ -119,3 +121,46 @@ def _first_only(
     """Handle SIGHUP only if it is the first signal."""
     if not state.number:
         hear(number, frame)
+
+
+def say(text: str) -> None:
+    """Print a line for the user to the standard error."""
+    with suppress(OSError):  # the terminal was closed
+        print(f"flagfall: {text}", file=sys.stderr, flush=True)
+
+
+def run_until_interrupted(
+    play: Callable[[trio.Event], Awaitable[None]],
+    *,
+    virtual: bool = False,
+    say: Callable[[str], None] = say,
+    stopping: str = STOPPING,
+) -> int:
+    """Run a function in an event loop of its own; return 0, or 128 plus the number of the signal.
+
+    Args:
+        play: takes an event that the first Ctrl-C sets; a second one cancels it.
+        stopping: message after the first Ctrl-C.
+    """
+    number = 0
+
+    async def main() -> None:
+        nonlocal number
+        try:
+            async with interruptible(say, stopping) as interrupts:
+                try:
+                    await play(interrupts.stop)
+                finally:
+                    number = interrupts.number
+        except* KeyboardInterrupt:  # raised in an agent that blocked the event loop
+            number = number or signal.SIGINT
+
+    try:
+        trio.run(main, clock=VirtualClock() if virtual else None)
+    except BaseExceptionGroup as group:
+        # A single error within the groups of the nurseries is raised by itself.
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        raise error from None
+    return SIGNALLED + number if number else 0

@@ -63,7 +63,8 @@ def contest(
     """
     import trio
 
-    from flagfall.cli.gvgai.execution import check_players, run_until_interrupted, say
+    from flagfall.cli.console.interrupts import run_until_interrupted, say
+    from flagfall.cli.gvgai.options import check_players
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.recording.journal.writer import Journal
     from flagfall.recording.match_logs import series_path

@@ -16,6 +16,8 @@ from flagfall.kernel.hosting import LocalHostKind
 from flagfall.timing.durations import parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from flagfall.agents.process.isolation import Isolation
     from flagfall.gvgai.play_track import TrackTimes
     from flagfall.gvgai.track_statistics import TrackStatistics
@@ -176,3 +178,26 @@ def put_out(data: Any, results: Path | None, *, as_json: bool) -> None:
             file.write("\n")
     if as_json:
         print_json(data)
+
+
+def check_players(
+    agents: Iterable[str], options: PlayOptions, times: TrackTimes, rules: TrackRules
+) -> Isolation | None:
+    """Check that agents can play tracks: those of the user's own code are imported, each in a process.
+
+    Returns:
+        The isolation that the options set, or `None`.
+    """
+    from flagfall.cli.runs import task_options
+    from flagfall.cli.runs.plan import option_of
+    from flagfall.gvgai.play_track import track_player
+    from flagfall.gvgai.sample_players import PLAYERS
+
+    isolation, virtual = options.read_isolation(), options.clock == "virtual"
+    players = {
+        agent: track_player(agent, rules, times, options.host, isolation, virtual=virtual) for agent in agents
+    }
+    for player in players.values():
+        player.check(option_of, virtual=virtual)
+    task_options.check_players(player for agent, player in players.items() if agent not in PLAYERS)
+    return isolation

@@ -69,7 +69,7 @@ def serve(
     """
     import trio
 
-    from flagfall.cli.gvgai.execution import run_until_interrupted, say
+    from flagfall.cli.console.interrupts import run_until_interrupted, say
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.server import TrackServer
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
@@ -134,7 +134,7 @@ def _data(session: TrackSession) -> dict[str, object]:
 
 
 def _report(session: TrackSession) -> None:
-    from flagfall.cli.gvgai.execution import say
+    from flagfall.cli.console.interrupts import say
 
     if session.fault is not None:
         say(f"{session.name}: void: {session.fault}")
@@ -172,8 +172,8 @@ def play_on(
     import trio
 
     from flagfall.agents.registry import load_agent
+    from flagfall.cli.console.interrupts import run_until_interrupted
     from flagfall.cli.console.output import print_json
-    from flagfall.cli.gvgai.execution import run_until_interrupted
     from flagfall.gvgai.client import ClientReport, play_remote
     from flagfall.gvgai.sample_players import PLAYERS
     from flagfall.texts import sanitize_terminal
@@ -258,7 +258,8 @@ def train(
     """
     import trio
 
-    from flagfall.cli.gvgai.execution import check_players, run_until_interrupted
+    from flagfall.cli.console.interrupts import run_until_interrupted
+    from flagfall.cli.gvgai.options import check_players
     from flagfall.gvgai.original_output import OriginalOutput
     from flagfall.gvgai.play_track import PlayedTrack, play_track
     from flagfall.tasks.vgdl.learning_track_setup import TrackSetup

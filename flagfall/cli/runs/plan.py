@@ -177,7 +177,9 @@ def make_plan(
         attrs.evolve(request, agents=together).check(option_of, private=records)
     names = Counter(spec.name for spec in specs.values())
     distinct = {
-        player.agent: attrs.evolve(player, name=None if names[player.label] == 1 else player.agent)
+        player.agent: attrs.evolve(
+            player, name=player.name if player.name or names[player.label] == 1 else player.agent
+        )
         for player in players
     }
     seated = attrs.evolve(request, agents=tuple(distinct.values())).seated()

@@ -13,6 +13,7 @@ import attrs
 import msgspec
 
 from flagfall.cli.console.files import replacing
+from flagfall.cli.console.interrupts import say
 from flagfall.cli.console.output import (
     MAX_ROWS,
     duration,
@@ -24,7 +25,6 @@ from flagfall.cli.console.output import (
     table,
 )
 from flagfall.cli.console.progress import watch_turns
-from flagfall.cli.gvgai.execution import say
 from flagfall.errors import UsageError, suggest
 from flagfall.texts import counted, sanitize_terminal
 from flagfall.tournament.lock_file import add_made

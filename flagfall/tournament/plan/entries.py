@@ -164,6 +164,7 @@ def read_agents(
         problems: collects the problems of the others.
     """
     made: dict[str, PlannedAgent] = {}
+    numbers: list[int] = []
     for number, table in enumerate(_check_tables(tables, "agents", problems)):
         agent = structure(table, AgentTable, ("agents", number), problems)
         if agent is None:
@@ -175,9 +176,36 @@ def read_agents(
         try:
             _check_name(name)
             made[name] = _agent(agent, name, defaults, folder)
+            numbers.append(number)
         except UsageError as error:
             problems.add(("agents", number), str(error))
+    for number, problem in zip(numbers, _incomparable([*made.values()]), strict=False):
+        if problem:
+            problems.add(("agents", number), problem)
     return tuple(made.values())
+
+
+def _incomparable(agents: Sequence[PlannedAgent]) -> Iterator[str]:
+    """Yield for each agent why its think time cannot be compared with that of the others, or an empty text.
+
+    Measured think times (`flagfall.timing.rates`) are compared with times of the same measure, and with drawn
+    ones; different rates are a handicap that the plan states. No agent has a problem if none is measured.
+    """
+    rates = [None if agent.think is None else agent.think.rate for agent in agents]
+    measured = next(((agent, rate) for agent, rate in zip(agents, rates, strict=True) if rate), None)
+    if measured is None:
+        return
+    first, rate_of_first = measured
+    beside = f"beside {first.name!r}, whose think time is measured by {rate_of_first}"
+    for agent, rate in zip(agents, rates, strict=True):
+        if rate is not None and rate.measures != rate_of_first.measures:
+            why = "instructions and tokens have no common measure; play them in two tournaments"
+            yield f"{agent.name!r} has {rate} {beside}: {why}"
+        elif agent.think is None:
+            what = f"{agent.name!r} would take no time and never be late, {beside}"
+            yield f'{what}: add its think, measured or drawn, such as "20ms"'
+        else:
+            yield ""
 
 
 def agent_names(tables: Any) -> list[str]:

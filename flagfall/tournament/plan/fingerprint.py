@@ -213,9 +213,7 @@ def _plan(name: str, seed: int, facts: Mapping[str, str]) -> TournamentPlan:
     stop = Stop(sprt=sprt, **asdict(_read(facts, "stop.", _Stop)))
     plan = TournamentPlan(
         name=name,
-        agents=tuple(
-            PlannedAgent(name=one, **asdict(_read(facts, f"agents.{one}.", _Agent))) for one in names
-        ),
+        agents=tuple(_agent(facts, one) for one in names),
         tasks=tasks,
         format=_format(facts, names, tasks, stop),
         seed=seed,
@@ -226,6 +224,12 @@ def _plan(name: str, seed: int, facts: Mapping[str, str]) -> TournamentPlan:
     if most_matches(plan) > MAX_MATCHES:
         raise ValueError("too many matches")
     return plan
+
+
+def _agent(facts: Mapping[str, str], name: str) -> PlannedAgent:
+    think = facts.get(f"agents.{name}.think")
+    model = None if think is None else SeatLatency.parse(think)
+    return PlannedAgent(name=name, think=model, **asdict(_read(facts, f"agents.{name}.", _Agent)))
 
 
 def _task(facts: Mapping[str, str], name: str, names: Sequence[str]) -> PlannedTask:

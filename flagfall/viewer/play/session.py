@@ -164,6 +164,11 @@ class PlaySession:
         self._is_asked = False
         self.desk.greeting = self._greeting
 
+    @property
+    def is_over(self) -> bool:
+        """True once the match has come to its own end, or to that which the person asked for."""
+        return self.result is not None and (self.result.reason != "stopped" or self.desk.stopped.is_set())
+
     def about(self) -> dict[str, Any]:
         """Return what the page shows before the match, as plain values."""
         request, control = self.request, self.request.time_control

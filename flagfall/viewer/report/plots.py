@@ -15,7 +15,7 @@ import attrs
 from flagfall.errors import HostFault, UsageError
 from flagfall.texts import one_line
 from flagfall.tournament.folder import replace_file
-from flagfall.tournament.limits import LimitCurve
+from flagfall.tournament.limits import LimitCurve, RateCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,8 +89,8 @@ def write_plots(data: Mapping[str, Any], folder: Path, form: PlotFormat) -> list
     return written
 
 
-def limits_plot(curves: Sequence[LimitCurve], form: PlotFormat) -> bytes:
-    """Return a picture of the shares of turns that agents lose over the limit of a turn.
+def curves_plot(curves: Sequence[LimitCurve] | Sequence[RateCurve], form: PlotFormat) -> bytes:
+    """Return a picture of the shares of turns that agents lose over the limit of a turn, or over a rate.
 
     Raises:
         UsageError: matplotlib is not installed.
@@ -105,7 +105,8 @@ def limits_plot(curves: Sequence[LimitCurve], form: PlotFormat) -> bytes:
     ]
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH, _LIMITS_HEIGHT), layout="constrained")
-        _draw_limits(data, [_name(name) for name in names], figure.add_subplot())
+        draw = _draw_rates if isinstance(curves[0], RateCurve) else _draw_limits
+        draw(data, [_name(name) for name in names], figure.add_subplot())
         return _drawn(figure, form)
 
 
@@ -252,14 +253,40 @@ def _draw_limits(curves: Sequence[Mapping[str, Any]], names: Sequence[str], axes
         for limit_ns in dict.fromkeys(curve[key] for curve in curves):
             if limit_ns and limit_ns <= longest_ns:
                 axes.axvline(limit_ns / 1e6, color=colour, ls=dash, lw=1.2)
+    _set_scales(axes, none)
+    axes.set_xlabel("limit of a turn in ms; lines: limits of today; dots: the smallest that are enough")
+    _set_titles(axes, curves)
+
+
+def _draw_rates(curves: Sequence[Mapping[str, Any]], names: Sequence[str], axes: Axes) -> None:
+    """Draw shares of turns lost over rates, both on logarithmic scales, no turn at the bottom."""
+    curves = curves[:MAX_LINES]
+    none = 10.0 ** (
+        floor(log10(min((one for curve in curves for one in curve["share"] if one), default=1))) - 1
+    )
+    for curve in curves:
+        colour = _colour(curve["agent"])
+        share, low, high = ([max(none, one) for one in curve[key]] for key in ("share", "low", "high"))
+        axes.plot(curve["per_second"], share, "o-", color=colour, lw=1.4, ms=3, label=names[curve["agent"]])
+        axes.fill_between(curve["per_second"], low, high, color=colour, alpha=0.13, lw=0)
+    _set_scales(axes, none)
+    measure = curves[0]["rates"][0].partition("(")[0]
+    axes.set_xlabel(f"rate in {measure} a second")
+    _set_titles(axes, curves)
+
+
+def _set_scales(axes: Axes, none: float) -> None:
+    """Set two logarithmic scales, with shares from none to all turns."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(none, 1.1)
-    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # the usual one writes formulas
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")  # the usual one writes formulas
     axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %" if share > none else "none")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(lambda _value, _place: "")
-    axes.set_xlabel("limit of a turn in ms; lines: limits of today; dots: the smallest that are enough")
+
+
+def _set_titles(axes: Axes, curves: Sequence[Mapping[str, Any]]) -> None:
     axes.set_ylabel("turns lost, with 95 % interval")
     axes.set_title(_name("; ".join(dict.fromkeys(curve["control"] for curve in curves))), fontsize=9)
     axes.legend(fontsize=7, frameon=False, loc="best")

@@ -7,8 +7,10 @@ of the endpoint repeats it, it is replaced.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from http.client import responses
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
@@ -18,7 +20,9 @@ import trio
 from flagfall.agents.samples.llm.forms import AnswerForm
 from flagfall.agents.samples.llm.settings import Endpoint, ModelOptions
 from flagfall.errors import UNAVAILABLE, AgentFault, FlagfallError, UsageError
+from flagfall.kernel.usage import NOTHING, Usage
 from flagfall.texts import one_line
+from flagfall.timing.clocks import real_limit
 
 if TYPE_CHECKING:
     import httpx
@@ -38,12 +42,6 @@ MAX_ERROR_CHARS: Final = 300
 
 _TELLING: Final = 3
 """Characters of a key that tell nothing: many keys begin with the same."""
-
-MAX_COUNTED_TOKENS: Final = 10**9
-"""Larger counts of tokens are not believed."""
-
-MAX_COST: Final = 10**6
-"""Larger costs of an answer, in US dollars, are not believed."""
 
 MAX_RETRY_DIGITS: Final = 5
 """Digits of a believable `Retry-After`: a day or so at most."""
@@ -100,16 +98,13 @@ class Completion:
         text: the content of the message, or the arguments of its call.
         reasoning: what the model thought before, if the endpoint shows it.
         tool_calls: names and arguments of the functions that the model called.
-        prompt_tokens: tokens of the request, as the endpoint counts; 0 if it does not.
-        cost: in US dollars, if the endpoint reports it.
+        usage: tokens and cost of the request, as far as the endpoint reports them.
     """
 
     text: str
     reasoning: str = ""
     tool_calls: Sequence[Mapping[str, str]] = ()
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    cost: float | None = None
+    usage: Usage = NOTHING
 
 
 class _Function(msgspec.Struct):
@@ -154,20 +149,16 @@ def read_completion(body: bytes) -> Completion:
         text,
         thought,
         [msgspec.to_builtins(call.function) for call in message.tool_calls or ()],
-        _tokens(found.usage, "prompt_tokens"),
-        _tokens(found.usage, "completion_tokens"),
-        _cost(found.usage),
+        _usage_in(found.usage),
     )
 
 
-def _tokens(usage: Any, name: str) -> int:
-    count = usage.get(name) if isinstance(usage, dict) else 0
-    return count if type(count) is int and 0 <= count <= MAX_COUNTED_TOKENS else 0
-
-
-def _cost(usage: Any) -> float | None:
-    cost = usage.get("cost") if isinstance(usage, dict) else None
-    return float(cost) if isinstance(cost, int | float) and 0 <= cost <= MAX_COST else None
+def _usage_in(reported: Any) -> Usage:
+    """Return what an endpoint reports, in whatever form; it counts one request."""
+    if not isinstance(reported, dict):
+        return NOTHING
+    known = {"prompt_tokens": "prompt_tokens", "answer_tokens": "completion_tokens", "cost": "cost"}
+    return Usage.of({name: reported.get(theirs) for name, theirs in known.items()})
 
 
 class ModelClient:
@@ -267,12 +258,11 @@ class ModelClient:
             with trio.CancelScope() as reading:  # leaving the loop would leave httpx's generators open
                 async with self._client.stream("POST", url, json=request) as response:
                     status, retry_after = response.status_code, response.headers.get("retry-after", "")
-                    if status != _OK:
-                        reading.deadline = trio.current_time() + MAX_ERROR_SECONDS
-                    async for chunk in response.aiter_raw():
-                        body += chunk
-                        if len(body) > (MAX_ANSWER_BYTES if status == _OK else MAX_ERROR_BYTES):
-                            reading.cancel()
+                    with nullcontext() if status == _OK else real_limit(MAX_ERROR_SECONDS):
+                        async for chunk in response.aiter_raw():
+                            body += chunk
+                            if len(body) > (MAX_ANSWER_BYTES if status == _OK else MAX_ERROR_BYTES):
+                                reading.cancel()
         except (http.ConnectError, http.ConnectTimeout, http.InvalidURL, http.UnsupportedProtocol):
             # Its own text may hold the URL.
             failure = Failure("unreachable", "the endpoint cannot be reached")
@@ -333,3 +323,26 @@ def load_httpx() -> Any:
     except ImportError:
         raise UsageError("a language model needs httpx: pip install 'flagfall[llm]'") from None
     return httpx
+
+
+def load_tokenizer(path: Path) -> Callable[[str], int]:
+    """Return a function that counts the tokens of a text, by the `tokenizer.json` of a model.
+
+    Raises:
+        UsageError: the library is not installed, or the file cannot be read or is no tokenizer.
+    """
+    try:
+        from tokenizers import Tokenizer  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError("tokenizer= needs tokenizers: pip install 'flagfall[llm]'") from None
+    if path.exists() and not path.is_file():  # a pipe would block
+        raise UsageError(f"tokenizer {path}: it is not a regular file")
+    try:
+        found = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"tokenizer {path}: {error.strerror or error}") from None
+    except Exception as error:  # noqa: BLE001 - the library raises nothing more exact
+        raise UsageError(
+            f"tokenizer {path}: it is no tokenizer.json: {one_line(str(error), MAX_ERROR_CHARS)}"
+        ) from None
+    return lambda text: len(found.encode(text, add_special_tokens=False).ids)

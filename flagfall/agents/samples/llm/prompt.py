@@ -20,7 +20,8 @@ MAX_TEMPLATE_BYTES: Final = 64 * 1024
 """Longest template: several times the longest rules."""
 
 FIELDS: Final = (
-    "system", "task", "player", "rules", "observation", "reward", "lateness", "time", "actions", "form",
+    "system", "task", "player", "rules", "observation", "reward", "lateness", "time", "budget",
+    "actions", "form",
 )  # fmt: skip
 """The fields of templates, which `docs/language-models.md` explains."""
 
@@ -111,6 +112,7 @@ $observation
 Reward for your last action: $reward
 $lateness
 You have $time to answer.
+Left for the match: $budget
 Choose one of these actions: $actions
 $form
 """,
@@ -131,6 +133,7 @@ The teacher says:
 $observation
 $lateness
 You have $time to answer.
+Left for the match: $budget
 $form
 """,
     "the prompt of byte tasks",

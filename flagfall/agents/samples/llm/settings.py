@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from flagfall.errors import UsageError, suggest
+from flagfall.kernel.usage import Usage
 
 URL: Final = "FLAGFALL_LLM_URL"
 KEY: Final = "FLAGFALL_LLM_KEY"
@@ -90,6 +91,8 @@ class ModelOptions:
         listen: in byte tasks: most bytes that are heard before the model is asked, pause or not.
         price: US dollars for a million tokens of prompts and of answers, such as `0.15/0.60`; by default
             costs are known only where the endpoint reports them.
+        tokenizer: file `tokenizer.json` of the model, by which tokens are counted that the endpoint does not
+            report.
         answers: journal of a match whose answers are given again, in place of those of a model.
     """
 
@@ -104,6 +107,7 @@ class ModelOptions:
     on_failure: Literal["auto", "nil", "end"] = "auto"
     listen: int = 80
     price: str | None = None
+    tokenizer: str | None = None
     answers: str | None = None
 
     @classmethod
@@ -124,12 +128,13 @@ class ModelOptions:
             raise UsageError(f"llm: {name}={getattr(made, name)!r}: write {wanted}")
         return made
 
-    def cost(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return what tokens cost in US dollars; `None` without a price."""
+    def priced(self, usage: Usage) -> Usage:
+        """Return what was used with its cost by the price, if there is one."""
         if self.price is None:
-            return None
+            return usage
         of_prompts, of_answers = map(float, self.price.split("/"))
-        return (prompt_tokens * of_prompts + answer_tokens * of_answers) / _PRICED_TOKENS
+        cost = (usage.prompt_tokens or 0) * of_prompts + (usage.answer_tokens or 0) * of_answers
+        return attrs.evolve(usage, cost=cost / _PRICED_TOKENS)
 
     def _problems(self) -> list[tuple[str, str]]:
         """Return the names of invalid options, and what they may be."""
@@ -157,6 +162,7 @@ class ModelOptions:
                 self.price is None or (type(self.price) is str and _PRICE.fullmatch(self.price) is not None),
                 "US dollars for a million tokens of prompts and of answers, such as 0.15/0.60",
             ),
+            "tokenizer": (_is_file_name(self.tokenizer), "the name of a file tokenizer.json"),
             "answers": (_is_file_name(self.answers), "the name of a journal"),
         }
         return [(name, wanted) for name, (fits, wanted) in rules.items() if not fits]

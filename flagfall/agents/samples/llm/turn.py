@@ -1,4 +1,8 @@
-"""One turn for which a model is asked, with its note, and what the turns of a match mean for it."""
+"""One turn for which a model is asked, with its note, and what the turns of a match mean for it.
+
+Rule: on the virtual clock a note has the answers of an endpoint, and neither its failures nor its latency. So
+    the journal is the same at whatever speed it answers; what failed is in the log.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ import msgspec
 from flagfall.agents.samples.llm.endpoint import Completion, EndpointError, Failure, FailureKind
 from flagfall.agents.samples.llm.settings import ModelOptions
 from flagfall.kernel.notes import MAX_NOTE_BYTES
+from flagfall.kernel.usage import Usage
 from flagfall.texts import counted
 
 MAX_FAILED_TURNS: Final = 10
@@ -23,11 +28,8 @@ MAX_MODEL_CHARS: Final = 200
 
 _DIGEST_DIGITS: Final = 32
 
-_COST_DECIMALS: Final = 9
-"""Decimals of a cost in US dollars: a token costs some millionths."""
-
-_KEYS_BYTES: Final = 256
-"""Room for the names of the texts of a note."""
+_KEYS_BYTES: Final = 512
+"""Room for the names of the texts of a note, and for the numbers of `Usage.as_note`."""
 
 
 def digest_of(messages: Sequence[Mapping[str, str]]) -> str:
@@ -51,7 +53,8 @@ class AskedTurn:
         is_answered: it is valid.
         is_heard: the model has answered, in whatever form.
         failure: the last failure of the endpoint; `None` once the model has answered.
-        cost: in US dollars; `None` if it is not known.
+        usage: of all answers; `None` before the first.
+        is_virtual: time is virtual.
     """
 
     question: str
@@ -63,7 +66,8 @@ class AskedTurn:
     is_heard: bool = False
     failure: Failure | None = None
     problem: str = ""
-    cost: float | None = None
+    usage: Usage | None = None
+    is_virtual: bool = False
     counts: Counter[str] = attrs.Factory(Counter)
 
     @classmethod
@@ -81,12 +85,8 @@ class AskedTurn:
         self.completion = completion
         self.is_heard = True
         self.failure = None
-        self.counts["prompt_tokens"] += completion.prompt_tokens
-        self.counts["answer_tokens"] += completion.answer_tokens
-        priced = options.cost(completion.prompt_tokens, completion.answer_tokens)
-        cost = completion.cost if priced is None else priced
-        if cost is not None:
-            self.cost = (self.cost or 0) + cost
+        used = options.priced(completion.usage)
+        self.usage = used if self.usage is None else self.usage + used
 
     def succeed(self, action: Any) -> None:
         """Take the action of the last answer."""
@@ -102,24 +102,30 @@ class AskedTurn:
     def fail(self, failure: Failure) -> None:
         """Count a failure of the endpoint."""
         self.failure = failure
-        self.problem = failure.what
-        self.counts[failure.kind] += 1
+        if not self.is_virtual:
+            self.problem = failure.what
+            self.counts[failure.kind] += 1
 
     def note(self, model: str, requests: int, seconds: float) -> dict[str, Any]:
         """Return the note of the turn: the answer in full if it fits, and as much else as there is room for.
 
+        The numbers of `usage` are not in it: `Briefing.think` adds them.
+
         Args:
             model: its name; empty if that is not known.
+            requests: requests of the turn, answered or not.
+            seconds: their duration.
         """
         if not self.is_answered:
             self.counts["turns_without_answer"] += 1
+        if self.is_virtual:
+            requests = 0 if self.usage is None else self.usage.requests
         counts = {"requests": requests, "retries": requests - 1, **self.counts}
         known = {
             **({"model": model[:MAX_MODEL_CHARS]} if model else {}),
             "digest": self.digest,
             **{name: count for name, count in counts.items() if count > 0},
-            **({} if self.cost is None else {"cost": round(self.cost, _COST_DECIMALS)}),
-            "seconds": round(seconds, 6),
+            **({} if self.is_virtual else {"seconds": round(seconds, 6)}),
         }
         found = self.completion
         texts = {"answer": found.text, "problem": self.problem}
@@ -181,6 +187,8 @@ class Availability:
         turns: turns in which it was asked.
         failed: those in which the endpoint failed.
         last: the last failure of the endpoint.
+        is_patient: it is waited for the endpoint for so long that a turn in which it fails is none of the
+            model's: on the virtual clock.
     """
 
     on_failure: Literal["auto", "nil", "end"]
@@ -188,6 +196,7 @@ class Availability:
     turns: int = 0
     failed: int = 0
     last: Failure | None = None
+    is_patient: bool = False
 
     def add(self, asked: AskedTurn) -> None:
         """Add a turn; raises `EndpointError` if the match ends with it for the agent."""
@@ -198,7 +207,8 @@ class Availability:
         self.failed += 1
         self.last = asked.failure
         is_dead = self.last.permanent or self.failed >= MAX_FAILED_TURNS
-        if self.on_failure == "end" or (self.on_failure == "auto" and not self.heard and is_dead):
+        is_end = self.is_patient or (not self.heard and is_dead)
+        if self.on_failure == "end" or (self.on_failure == "auto" and is_end):
             raise self._error(self.last)
 
     def close(self) -> None:
