@@ -41,8 +41,8 @@ DEFAULT_MEMORY: Final = 512 * 1024**2
 """Memory of an agent, in bytes, unless its limits say otherwise."""
 
 MAX_UNITS: Final = 30_000_000_000
-"""Fuel of a call on the virtual clock that no limit ends: half a minute of a fast machine. An agent that uses all of it is
-disqualified as unresponsive, after the same work on every machine."""
+"""Fuel of a call on the virtual clock that no limit ends: half a minute of a fast machine. An agent that uses
+all of it is disqualified as unresponsive, after the same work on every machine."""
 
 NO_LIMIT_UNITS: Final = 1 << 62
 """Fuel of a call on the wall clock, which ends it."""
