@@ -15,6 +15,7 @@ HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.
 EXTRAS = (
     "h11",
     "httpx",
+    "tokenizers",
     "imageio_ffmpeg",
     "matplotlib",
     "pettingzoo",
