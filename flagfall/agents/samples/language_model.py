@@ -286,9 +286,7 @@ class LanguageModel:
             used = asked.take(found, self._options)
             rate = self._briefing.rate
             if isinstance(rate, Tokens) and found.usage.time_ns(rate) is None:
-                asked.usage = (
-                    usage.NOTHING
-                )  # a part of it is not known, so it is not known what time it takes
+                asked.usage = usage.NOTHING  # nobody knows how long the turn takes
                 return
             try:
                 asked.succeed(form.read(found.text))
