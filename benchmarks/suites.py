@@ -19,6 +19,7 @@ SUITES: Final[Mapping[str, str]] = {
     "kernel": "benchmarks.kernel",
     "match_cost": "benchmarks.match_cost",
     "hosts": "benchmarks.hosts",
+    "wasm": "benchmarks.wasm",
     "round1": "benchmarks.round1",
     "langroom": "benchmarks.langroom",
     "gvgai": "benchmarks.gvgai",

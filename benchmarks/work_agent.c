@@ -18,8 +18,6 @@ volatile uint32_t done;
 
 static uint32_t next(void) { return state = state * 1103515245u + 12345u; }
 
-/* About a million instructions each. */
-
 static uint32_t arithmetic(void) {
     uint32_t sum = 0;
     for (uint32_t number = 0; number < 250000; number++)

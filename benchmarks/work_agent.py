@@ -1,7 +1,6 @@
 """Agents that work as much as their observation says, and answer it: natively and in WebAssembly.
 
-The file imports nothing but Python's library. `work_agent.c` has the same work; a part of C's takes about a millionth
-of a million instructions, and so does a part of Python's.
+The file imports nothing but Python's library. `work_agent.c` does the same work, and more of it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ PURE = (
 IMPURE = {
     *(
         f"kernel/{name}.py"
-        for name in ("agent_seat", "environment", "match", "rehearsal", "scheduling", "seat", "tracebacks")
+        for name in ("agent_seat", "environment", "match", "rehearsal", "scheduling", "seat")
     ),
     "kernel/channels/pipes.py",
     "kernel/channels/turn_channel.py",

@@ -192,6 +192,8 @@ def _agent(text: str) -> tuple[str, Mapping[str, Path]]:
     spec = AgentSpec.parse(text)
     if spec.scheme == "python":
         return f"{portable_path(spec.target)}:{spec.member}", code_files(spec.target)
+    if spec.scheme == "wasm":
+        return portable_path(spec.target), named((spec.target,))
     if spec.form.is_command:
         paths = [path for path in code_of_command(split_command(spec.target)) if not _is_of_system(path)]
         return text, named(tuple(paths))

@@ -402,9 +402,7 @@ def test_without_the_libraries_a_line_says_what_to_install(monkeypatch):
 def test_programs_are_compiled_once_into_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     agent = of(module(tmp_path, act=works(77)))
-    assert not agent.is_ready
-    agent.prepare()
-    assert agent.is_ready
+    assert [agent.is_ready, agent.prepare() and agent.is_ready] == [False, True]
     folder = tmp_path / "cache/flagfall"
     (compiled,) = folder.glob("*.cwasm")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

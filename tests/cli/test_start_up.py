@@ -13,6 +13,7 @@ import flagfall
 HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.match"}
 
 EXTRAS = (
+    "componentize_py",
     "h11",
     "httpx",
     "tokenizers",
@@ -23,12 +24,15 @@ EXTRAS = (
     "ray",
     "starlette",
     "urwid",
+    "wasmtime",
     "wsproto",
     "zmq",
 )
 NEED_EXTRAS = {
     "flagfall.agents.human.full_screen",
     "flagfall.agents.human.key_screen",
+    "flagfall.agents.wasm.engine",
+    "flagfall.agents.wasm.wasi",
     "flagfall.agents.wire.websocket",
     "flagfall.environments.pettingzoo_env",
     "flagfall.viewer.live.routes",

@@ -29,7 +29,6 @@ import tempfile
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -233,15 +232,18 @@ def _digest_of(wasm: Path, _changed_ns: int, _size: int) -> str:
 def _compiled_key(digest: str) -> str:
     from flagfall.agents.wasm.engine import SETTINGS  # noqa: PLC0415 - an extra
 
-    return _key([digest, version("wasmtime"), platform.machine(), SETTINGS])
+    return _key([digest, _version("wasmtime"), platform.machine(), SETTINGS])
+
+
+def _version(library: str) -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - few processes need it
+
+    return version(library)
 
 
 @lru_cache(maxsize=1)
 def _python_key() -> str:
-    try:
-        versions = [version("componentize-py"), version("attrs")]
-    except PackageNotFoundError as error:
-        raise UsageError(f"agents in WebAssembly need {error.name}: {INSTALL}") from error
+    versions = [_version("componentize-py"), _version("attrs")]
     sources = [(_PACKAGE / f"{name}.py").read_text("utf-8") for name in _BUNDLED]
     return _key([*versions, *sources, _WIT.read_text("utf-8"), _FIXED_SEED])
 

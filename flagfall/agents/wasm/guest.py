@@ -133,11 +133,12 @@ class _Player:
         self._task: TaskDescription | None = None
         self._text = ""
         self._noted: Any = None
+        self._left: tuple[int | None, int | None] = None, None
         self._note: Any = None
         self._time: tuple[int, int, object] = 0, NEVER_NS, None
         agent = _load(hello["agent"], hello["files"])
         self._has_timer = _takes_timer(agent)
-        self._agent = _plain(adapt(agent, ElapsedTimer(time.perf_counter_ns, self._turn)))
+        self._agent = _plain(adapt(agent, ElapsedTimer(time.perf_counter_ns, self._turn, lambda: self._left)))
         self._learn(hello)
         self._briefing = Briefing(
             hello["seat"],
@@ -182,6 +183,7 @@ class _Player:
         self._learn(ask)
         self._text = ask.get("text", "")
         self._noted, self._note = ask.get("noted"), None
+        self._left = ask.get("tokens_left"), ask.get("cost_left")
         late = SimpleNamespace(**ask["late"]) if "late" in ask else None
         limit_ns = ask["limit_ns"]
         if self._has_timer:  # a look at the clock is a call of the host, which has its price
@@ -350,4 +352,5 @@ def _settle() -> None:
     gc.freeze()
 
 
-_settle()
+if sys.platform == "wasi":
+    _settle()

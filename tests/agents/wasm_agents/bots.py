@@ -24,7 +24,7 @@ class Lotto:
         self.briefing.note({"work": work})
         if work % 7 == 0:
             print(observation, reward, timer.elapsed_ns, time.time())
-        return done % 3
+        return int(done % 3)
 
 
 class Arrays:
