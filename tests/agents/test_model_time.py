@@ -144,18 +144,24 @@ def test_no_turn_of_2000_is_lost_to_a_server_that_answers_in_the_end(server: Any
 
 
 def test_a_server_that_stays_away_ends_the_match_as_unavailable(server: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("flagfall.agents.samples.language_model.MAX_AWAY_SECONDS", 0.3)
+    patience = "flagfall.agents.samples.language_model.MAX_AWAY_SECONDS"
     good = completes({"action": 3}, prompt_tokens=10, completion_tokens=3)
+
+    def once(running: Server, asked: Any) -> None:
+        monkeypatch.setattr(patience, 0.3)  # for what follows: a busy machine takes longer for an answer
+        good(running, asked)
 
     def hangs(_server: Server, _asked: Any) -> None:
         time.sleep(2)
 
     for trouble in (status(500), hangs, status(404)):
         for on_failure in ("auto", "end"):
-            played = play(game(CountTask, 5), model(server(good, trouble), on_failure=on_failure))
+            monkeypatch.setattr(patience, 60)
+            played = play(game(CountTask, 5), model(server(once, trouble), on_failure=on_failure))
             (out,) = played.disqualified
             assert (out.reason, played.verdicts()) == ("unavailable", ["on time", "disqualified"])
             assert out.at_ns == played.turns[0].at_ns  # real time alone has passed
+    monkeypatch.setattr(patience, 60)
     played = play(game(CountTask, 3), model(server(good, status(404)), on_failure="nil"))
     assert (played.disqualified, played.actions()) == ([], [3, 0, 0])
 
