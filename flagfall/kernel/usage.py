@@ -94,7 +94,8 @@ class Usage:
 
     def added_to(self, note: Any) -> dict[str, Any]:
         """Return a note with these numbers; a value that is no mapping has the name `note` in it."""
-        return self.as_note() | (note if isinstance(note, dict) else {} if note is None else {"note": note})
+        kept = note if isinstance(note, dict) else {} if note is None else {"note": note}
+        return {**kept, **self.as_note(), **kept}  # its own numbers count, and its order
 
     def as_note(self) -> dict[str, float]:
         """Return the numbers that a note has of it: those that are known."""

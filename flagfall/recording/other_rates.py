@@ -18,10 +18,11 @@ import numpy as np
 from flagfall.errors import UsageError
 from flagfall.events import ON_TIME
 from flagfall.recording.seat_times import LATE, OUT, PUNCTUAL, VERDICTS, MatchTimes, SeatTimes
-from flagfall.recording.think_times import ThinkTimes, gaps_of
+from flagfall.recording.think_times import LONGEST_NS, ThinkTimes, gaps_of
 from flagfall.recording.what_if import Judged, MatchVerdicts, SeatVerdicts, recorded_late
 from flagfall.timing import NEVER_NS, Budget, S
 from flagfall.timing.budget import Limits, PhaseLimits, Reading, is_late, request_limits, verdict_of
+from flagfall.timing.distributions import MAX_LATENCY_NS
 from flagfall.timing.latency import SeatLatency
 from flagfall.timing.rates import Fuel, Rate, Tokens
 
@@ -58,20 +59,17 @@ def _recorded_fuel(times: MatchTimes, seat: int) -> Fuel | None:
 
 
 def _scaled(time_ns: int, was: Fuel, rate: Fuel) -> int:
-    return rate.time_ns(time_ns * was.per_second // S)
+    return min(rate.time_ns(time_ns * was.per_second // S), MAX_LATENCY_NS)
 
 
 def _think_ns(times: MatchTimes, place: int, rate: Rate) -> list[int]:
     """Return the think time of each turn of a seat under a rate, `_NOT_TAKEN` or `_UNKNOWN`."""
     seat = times.seats[place]
-    if not is_measured(times, place, rate) or isinstance(rate, Fuel):
-        was = _recorded_fuel(times, place)
-        found = _recorded_think_ns(seat)
-        return (
-            found
-            if was is None or not isinstance(rate, Fuel)
-            else [_scaled(ns, was, rate) if ns >= 0 else ns for ns in found]
-        )
+    if not is_measured(times, place, rate):
+        return _recorded_think_ns(seat)
+    if isinstance(rate, Fuel):
+        was = _recorded_fuel(times, place) or rate
+        return [ns if ns < 0 else _scaled(ns, was, rate) for ns in _recorded_think_ns(seat)]
     think = []
     for turn, verdict in zip(seat.turn, seat.verdict, strict=True):
         used = seat.usage.get(turn)
@@ -79,7 +77,7 @@ def _think_ns(times: MatchTimes, place: int, rate: Rate) -> list[int]:
             think.append(0 if verdict in PUNCTUAL else _NOT_TAKEN)
         else:
             time_ns = used.time_ns(rate)
-            think.append(_UNKNOWN if time_ns is None else time_ns)
+            think.append(_UNKNOWN if time_ns is None else min(time_ns, MAX_LATENCY_NS))
     return think
 
 
@@ -107,7 +105,7 @@ def think_times_at(times: MatchTimes, seat: int, rate: Rate) -> ThinkTimes:
     is_taken = found != _NOT_TAKEN
     known = found[is_taken]
     return ThinkTimes(
-        np.maximum(known, 0),
+        np.clip(known, 0, LONGEST_NS),
         gaps_of(times.seats[seat])[is_taken],
         known >= 0,
         np.array([0, len(known)]),

@@ -34,7 +34,7 @@ Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 MODELLED: Final = 100
 """Matches into which modelled turns are divided."""
 
-_LONGEST_NS: Final = NEVER_NS // 4
+LONGEST_NS: Final = NEVER_NS // 4
 """Longest think time that is reckoned with; sums of a few fit into 64 bits."""
 
 
@@ -64,7 +64,7 @@ class ThinkTimes:
         """Return think times that a model of latency has drawn, of a match that lasts for as many turns."""
         count = len(think_ns)
         return cls(
-            np.minimum(think_ns, _LONGEST_NS),
+            np.minimum(think_ns, LONGEST_NS),
             np.zeros(count, np.int64),
             np.ones(count, bool),
             np.array([0, count]),
@@ -135,8 +135,8 @@ def think_times(times: MatchTimes, seat: int) -> ThinkTimes:
     if times.header.tick_ns is None:
         found.read()
     return ThinkTimes(
-        np.minimum(np.frombuffer(found.think_ns, np.int64), _LONGEST_NS),
-        np.minimum(np.frombuffer(found.gap_ns, np.int64), _LONGEST_NS),
+        np.minimum(np.frombuffer(found.think_ns, np.int64), LONGEST_NS),
+        np.minimum(np.frombuffer(found.gap_ns, np.int64), LONGEST_NS),
         np.frombuffer(found.exact, bool),
         np.array([0, len(found.think_ns)]),
         np.array([len(times.seats[seat])]),

@@ -87,6 +87,24 @@ def test_one_recording_plays_under_any_rate_as_what_if_says(recorded: Path, here
     assert (here / "same.jsonl").read_bytes() == recorded.read_bytes()
 
 
+@pytest.mark.usefixtures("recorded")
+def test_a_match_goes_on_from_its_journal_with_what_is_left_of_its_budget(here: Path, call: Any):
+    agents = ["-a", "llm", "-a", "llm", "--think", "tokens(1k/s)", "--answers", "run.jsonl"]
+    control = "act=3s/30s budget=200tokens"
+    assert call(RUN, control, *agents, "-o", "whole.jsonl").code == 0
+    was = turns(here / "whole.jsonl")
+    assert [verdict for *_, verdict, _ in was] == ["on time"] * 4 + ["late"] * 2
+    for kept in (2, 4, 5):
+        lines = (here / "whole.jsonl").read_bytes().splitlines(keepends=True)
+        end = [
+            number for number, line in enumerate(lines) if b'"turn":' in line and b'"event":"turn"' in line
+        ][kept]
+        (here / "cut.jsonl").write_bytes(b"".join(lines[:end]))
+        ended = call(RUN.replace("--overwrite ", ""), control, *agents, "-o", "cut.jsonl", "--resume")
+        assert ended.code == 0, ended.err
+        assert turns(here / "cut.jsonl") == was
+
+
 def test_a_tournament_as_a_curve_over_rates(here: Path, monkeypatch: pytest.MonkeyPatch, call: Any):
     (here / "plan.toml").write_text(PLAN.format("tokens(1k/s)"))
     (here / "slow.toml").write_text(PLAN.format("tokens(15/s)"))

@@ -133,7 +133,7 @@ def test_a_note_has_what_the_answer_cost(record: Any) -> None:
     first, _, third, fourth, *_ = (note for *_, note in turns("run.jsonl"))
     assert list(first) == [
         *("prompt", "system", "reasoning", "answer", "model", "digest", "requests"),
-        *("prompt_tokens", "answer_tokens", "answers", "cost", "seconds"),
+        *("answers", "seconds", "prompt_tokens", "answer_tokens", "cost"),
     ]
     assert (first["reasoning"], first["model"], first["cost"]) == ("The door looks old.", "small", 0.002)
     assert "Open doors." in first["system"]

@@ -64,7 +64,7 @@ def what_if(
     )
 
     if path is None and len(think or ()) != 1:
-        raise UsageError("name a journal or the folder of a tournament; or one model, with --think")
+        raise UsageError("name a journal or the folder of a tournament; or a model, with --think")
     if path is not None and think and time_control:
         raise UsageError(
             "--time-control: rates are judged under the time controls of the matches: leave it out"
