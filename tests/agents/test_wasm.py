@@ -427,7 +427,9 @@ def test_a_damaged_program_is_compiled_again(tmp_path, monkeypatch):
     of(text).prepare()
     (compiled,) = (tmp_path / "cache/flagfall").glob("*.cwasm")
     whole = compiled.read_bytes()
+    compiled.unlink()  # which a process maps into its memory
     compiled.write_bytes(whole[:1000])
+    compiled.chmod(0o600)
     building._load.cache_clear()
     assert not played(of(text)).disqualified
     assert len(compiled.read_bytes()) == len(whole)
