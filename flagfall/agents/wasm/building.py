@@ -46,8 +46,8 @@ MAX_WASM_BYTES: Final = 64 * 1024**2
 """Largest program that is compiled: Python as a component has 21 MB."""
 
 MAX_BUILD_SECONDS: Final = 900
-"""Time for which a program is built or compiled: Python takes one minute, a module that is made to take long (a
-million empty functions) one for each 4 MB."""
+"""Time for which a program is built or compiled: Python takes one minute, a module that is made to take long,
+of a million empty functions, one for each 4 MB."""
 
 _PACKAGE: Final = Path(__file__).parent.parent.parent
 
