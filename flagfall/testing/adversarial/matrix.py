@@ -86,9 +86,7 @@ def _out(
     *reasons: str, places: Sequence[Place] = ("process", "sandbox"), wasm: str = ""
 ) -> dict[Place, Sequence[str]]:
     """Return disqualification for one of these reasons at some places, and for one in WebAssembly."""
-    verdicts: dict[Place, Sequence[str]] = {
-        place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places
-    }
+    verdicts: dict[Place, Sequence[str]] = {at: [f"disqualified: {one}" for one in reasons] for at in places}
     return {**verdicts, "wasm": (f"disqualified: {wasm}",)} if wasm else verdicts
 
 
