@@ -9,7 +9,7 @@ Rule 2: what a turn used is reported before its think time passes, so that a tur
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -18,8 +18,6 @@ from flagfall.timing.control import NANODOLLARS
 if TYPE_CHECKING:
     from flagfall.timing import Budget
     from flagfall.timing.rates import Tokens
-
-Number = TypeVar("Number", int, float)
 
 _PROMPT: Final = "prompt_tokens"
 _ANSWER: Final = "answer_tokens"
@@ -85,10 +83,11 @@ class Usage:
         return cls(counts[_PROMPT], counts[_ANSWER], cost if is_cost else None, requests)
 
     def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
-            _sum(self.prompt_tokens, other.prompt_tokens, MAX_TOKENS),
-            _sum(self.answer_tokens, other.answer_tokens, MAX_TOKENS),
-            _sum(self.cost, other.cost, MAX_COST),
+            _sum(self.prompt_tokens, other.prompt_tokens),
+            _sum(self.answer_tokens, other.answer_tokens),
+            min(sum(costs), MAX_COST) if costs else None,
             min(self.requests + other.requests, MAX_TOKENS),
         )
 
@@ -116,8 +115,9 @@ class Usage:
         budget.use(tokens, round((self.cost or 0) * NANODOLLARS))
 
 
-def _sum(one: Number | None, other: Number | None, most: Number) -> Number | None:
-    return None if one is other is None else min((one or 0) + (other or 0), most)
+def _sum(one: int | None, other: int | None) -> int | None:
+    """Return the sum of what is known of two counts."""
+    return None if one is other is None else min((one or 0) + (other or 0), MAX_TOKENS)
 
 
 NOTHING: Final = Usage()

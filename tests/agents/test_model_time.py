@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 import trio
 from gymnasium import spaces
 
@@ -26,7 +27,7 @@ from flagfall.kernel.hosting import Briefing
 from flagfall.timing import MS, ElapsedTimer, S, VirtualClock
 from flagfall.timing.latency import SeatLatency
 from tests.fakes import CountTask, InTurnTask, Played, TogetherTask, play_here
-from tests.model_server import Answer, Server, completes, model, status
+from tests.model_server import SECRET, Answer, Server, completes, model, status
 
 RATE = "tokens(30/s, prompt=2000/s, first=300ms)"
 CONTROL = "act=3s/30s start=20s"
@@ -143,20 +144,43 @@ def test_no_turn_of_2000_is_lost_to_a_server_that_answers_in_the_end(server: Any
 
 
 def test_a_server_that_stays_away_ends_the_match_as_unavailable(server: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("flagfall.agents.samples.language_model.MAX_AWAY_SECONDS", 0.3)
+    patience = "flagfall.agents.samples.language_model.MAX_AWAY_SECONDS"
     good = completes({"action": 3}, prompt_tokens=10, completion_tokens=3)
+
+    def once(running: Server, asked: Any) -> None:
+        monkeypatch.setattr(patience, 0.3)  # for what follows: a busy machine takes longer for an answer
+        good(running, asked)
 
     def hangs(_server: Server, _asked: Any) -> None:
         time.sleep(2)
 
     for trouble in (status(500), hangs, status(404)):
         for on_failure in ("auto", "end"):
-            played = play(game(CountTask, 5), model(server(good, trouble), on_failure=on_failure))
+            monkeypatch.setattr(patience, 60)
+            played = play(game(CountTask, 5), model(server(once, trouble), on_failure=on_failure))
             (out,) = played.disqualified
             assert (out.reason, played.verdicts()) == ("unavailable", ["on time", "disqualified"])
             assert out.at_ns == played.turns[0].at_ns  # real time alone has passed
+    monkeypatch.setattr(patience, 60)
     played = play(game(CountTask, 3), model(server(good, status(404)), on_failure="nil"))
     assert (played.disqualified, played.actions()) == ([], [3, 0, 0])
+
+
+def test_what_failed_is_in_the_log_alone(server: Any):
+    structlog.configure()
+    try:
+        with structlog.testing.capture_logs() as entries:
+            good = completes({"action": 3}, prompt_tokens=10, completion_tokens=3)
+            played = play(game(CountTask, 2), model(server(status(429), status(503, SECRET.encode()), good)))
+    finally:
+        structlog.reset_defaults()
+    assert [(one["event"], one["seat"], one["kind"]) for one in entries] == [
+        ("endpoint failed", 0, "rate_limited"),
+        ("endpoint failed", 0, "server_errors"),
+    ]
+    assert "***" in entries[1]["problem"]
+    assert SECRET not in str(entries)
+    assert played.turns[0].note.keys().isdisjoint({"rate_limited", "server_errors", "problem", "seconds"})
 
 
 def test_tokens_over_the_limit_are_a_late_turn_with_its_note(server: Any):
@@ -187,6 +211,9 @@ def test_a_hard_limit_and_a_bank_are_those_of_any_think_time(server: Any):
 
 
 def test_without_usage_the_match_is_void_and_nobody_is_blamed(server: Any):
+    bad = completes("no", prompt_tokens=10, completion_tokens=3)
+    with pytest.raises(HostFault, match="tokens of each answer"):  # of one of two it is not known
+        play(game(CountTask, 2), model(server(bad, completes({"action": 3}))), think="tokens(30/s)")
     into = Played()
     with pytest.raises(
         HostFault, match=r"seat 0: tokens\(30/s\) needs the tokens of each answer.*tokenizer=FILE"

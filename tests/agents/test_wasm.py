@@ -32,7 +32,7 @@ pytest.importorskip("componentize_py")
 
 from wasmtime import wat2wasm
 
-from flagfall.agents.wasm import engine, host, wasi
+from flagfall.agents.wasm import building, engine, host, wasi
 from flagfall.agents.wasm.host import WasmHost
 
 AGENTS = Path(__file__).parent / "wasm_agents"
@@ -179,7 +179,7 @@ async def test_on_the_wall_clock_its_hard_limit_ends_a_call(tmp_path):
         ("EndlessMemory", "crashed", "MemoryError"),
         ("Raises", "crashed", "ValueError: the board is empty"),
         ("Exits", "crashed", "it ended itself (exit code"),
-        ("Long", "garbage", "more than 4194304 bytes"),
+        ("Long", "garbage", "more than 3355443 bytes"),
         ("Open", "crashed", "No such file or directory: '/etc/passwd'"),
         ("Threads", "crashed", "can't start new thread"),
         ("NoStart", "not started", "ValueError: nothing to begin with"),
@@ -402,7 +402,9 @@ def test_without_the_libraries_a_line_says_what_to_install(monkeypatch):
 def test_programs_are_compiled_once_into_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     agent = of(module(tmp_path, act=works(77)))
-    assert [agent.is_ready, agent.prepare() and agent.is_ready] == [False, True]
+    before = agent.is_ready
+    agent.prepare()
+    assert (before, agent.is_ready) == (False, True)
     folder = tmp_path / "cache/flagfall"
     (compiled,) = folder.glob("*.cwasm")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -410,6 +412,18 @@ def test_programs_are_compiled_once_into_a_private_folder(tmp_path, monkeypatch)
     made = compiled.stat().st_mtime_ns
     agent.prepare()
     assert compiled.stat().st_mtime_ns == made
+
+
+def test_a_damaged_program_is_compiled_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    text = module(tmp_path, act=works(80))
+    of(text).prepare()
+    (compiled,) = (tmp_path / "cache/flagfall").glob("*.cwasm")
+    whole = compiled.read_bytes()
+    compiled.write_bytes(whole[:1000])
+    building._load.cache_clear()
+    assert not played(of(text)).disqualified
+    assert len(compiled.read_bytes()) == len(whole)
 
 
 @pytest.mark.parametrize("what", ["folder", "file", "link"])

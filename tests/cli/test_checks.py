@@ -107,7 +107,8 @@ def test_agents_of_the_matrix_are_chosen_by_a_text(call):
     refused = call("check-host", "--only", "memroy")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == (
-        "flagfall: --only memroy: no agent has this in its name or description; nearest: eats_memory\n"
+        "flagfall: --only memroy: no agent has this in its name or description; nearest: eats_memory,"
+        " grows_memory, fills_memory\n"
     )
     refused = call(*words, "--only", "segfaults")
     assert (refused.code, refused.out) == (2, "")

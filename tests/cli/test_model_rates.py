@@ -141,6 +141,10 @@ def test_a_tournament_as_a_curve_over_rates(here: Path, monkeypatch: pytest.Monk
             ["-a", "bot.py:Bot"],
             "tokens(30/s) is not for Bot: it counts the tokens of llm, and of agents with",
         ),
+        (
+            ["-a", "llm", "--fault", "stall host 1s @turn 3"],
+            "llm: tokens(30/s) is simulated in the event loop",
+        ),
         (["-a", "random", "--answers", "run.jsonl"], "--answers: no agent is llm"),
     ],
 )

@@ -16,6 +16,7 @@ EXTRAS = (
     "componentize_py",
     "h11",
     "httpx",
+    "tokenizers",
     "imageio_ffmpeg",
     "matplotlib",
     "pettingzoo",

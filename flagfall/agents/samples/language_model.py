@@ -283,7 +283,11 @@ class LanguageModel:
             found = await self._complete(asked, messages, form, seconds)
             if found is None:
                 return
-            asked.take(found, self._options)
+            used = asked.take(found, self._options)
+            rate = self._briefing.rate
+            if isinstance(rate, Tokens) and found.usage.time_ns(rate) is None:
+                asked.usage = usage.NOTHING  # nobody knows how long the turn takes
+                return
             try:
                 asked.succeed(form.read(found.text))
             except forms.InvalidAnswer as wrong:
@@ -291,11 +295,8 @@ class LanguageModel:
                 asked.reject(str(wrong))
             else:
                 return
-            rate = self._briefing.rate
-            if isinstance(rate, Tokens) and asked.usage is not None:
-                time_ns = asked.usage.time_ns(rate)
-                if time_ns is None or time_ns >= left_ns:
-                    return
+            if isinstance(rate, Tokens) and (used.time_ns(rate) or 0) >= left_ns:
+                return
 
     async def _complete(
         self, asked: AskedTurn, messages: list[dict[str, str]], form: forms.AnswerForm, seconds: float

@@ -110,9 +110,22 @@ def program_of(spec: AgentSpec, name: str) -> Program:
         UsageError: there is no such file, it is not WebAssembly, or nothing can be built here.
         HostFault: the cache folder cannot be written.
     """
+    from flagfall.agents.wasm.engine import Unusable  # noqa: PLC0415 - an extra
+
     wasm = _wasm_of(spec)
+    _build(spec, wasm, name)
+    compiled = _compiled(wasm)
+    try:
+        return _load(compiled, wasm, name)
+    except Unusable:  # such as of another machine with the same home folder
+        compiled.unlink()
+        _build(spec, wasm, name)
+        return _load(compiled, wasm, name)
+
+
+def _build(spec: AgentSpec, wasm: Path, name: str) -> None:
     if is_ready(spec):
-        return _load(_compiled(wasm), wasm, name)
+        return
     with tempfile.TemporaryDirectory(prefix="flagfall-") as folder, _alone():
         if spec.scheme == "python" and not _is_own(wasm):
             _keep(_componentize(Path(folder)), wasm)
@@ -121,7 +134,6 @@ def program_of(spec: AgentSpec, name: str) -> Program:
             output = Path(folder) / "compiled"
             _run(["-c", _COMPILE, str(wasm), str(output)], f"compiling {name}", {})
             _keep(output, compiled)
-    return _load(compiled, wasm, name)
 
 
 @contextmanager

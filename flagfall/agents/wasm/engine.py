@@ -50,8 +50,16 @@ SETTINGS: Final = f"stack {STACK_BYTES}"
 """Another text wherever a compiled program cannot be used, or would count differently."""
 
 
+MAX_COMPONENT_BYTES: Final = 128 * 1024**2 // 40
+"""What wasmtime takes from a component in one piece: 128 MiB, with 40 bytes for the value of each byte."""
+
+
 class OutOfFuel(Exception):
     """A call has used all fuel that it was given."""
+
+
+class Unusable(Exception):
+    """A compiled program cannot be used on this machine."""
 
 
 class Stopped(Exception):
@@ -96,23 +104,23 @@ class Program:
         compiled: the file that `compile_wasm` made the bytes of. It is native code, and believed.
 
     Raises:
-        UsageError: it lacks something of `agent.wit`.
+        Unusable: it was compiled for another processor, or is damaged.
     """
 
     def __init__(self, compiled: Path, *, is_component: bool, name: str) -> None:
         self.name = name
         self._link: Callable[[Store], _Exports]
-        if is_component:
-            component = components.Component.deserialize_file(engine(), str(compiled))
-            linked = component_linker(engine(), component)
-            self._link = lambda store: _ComponentExports(store, linked.instantiate(store, component), name)
-        else:
-            module = Module.deserialize_file(engine(), str(compiled))
-            linker = module_linker(engine(), module)
-            self._link = lambda store: _ModuleExports(store, linker.instantiate(store, module), name)
+        kind: Any = components.Component if is_component else Module
+        try:
+            program = kind.deserialize_file(engine(), str(compiled))
+        except WasmtimeError as error:
+            raise Unusable(str(error)) from error
+        exports = _ComponentExports if is_component else _ModuleExports
+        linker: Any = (component_linker if is_component else module_linker)(engine(), program)
+        self._link = lambda store: exports(store, linker.instantiate(store, program), name)
 
     def link(self, store: Store) -> _Exports:
-        """Return the exports of a new instance."""
+        """Return the exports of a new instance; raises `UsageError` if it lacks one of `agent.wit`."""
         return self._link(store)
 
 
@@ -329,6 +337,12 @@ class Machine:
         """End the call that another thread makes, within a tick."""
         self._stopped = True
 
+    def close(self) -> None:
+        """Free its memory, now that no call is made any more: it has references to itself."""
+        self._exports = None
+        self._store.close()
+        del self._on_tick
+
     def call(self, export: str, message: bytes, units: int) -> bytes:
         """Call an export; the first call makes the instance.
 
@@ -366,8 +380,8 @@ class Machine:
             return AgentFault("crashed", self._system.ended)
         if code is TrapCode.OUT_OF_FUEL or "all fuel consumed" in text:
             return OutOfFuel()
-        if "too much data is being copied" in text:  # wasmtime takes 128 MiB, with 32 bytes for each byte
-            return AgentFault("garbage", f"an answer or a print of more than {MAX_FRAME_BYTES} bytes")
+        if "too much data is being copied" in text:
+            return AgentFault("garbage", f"an answer or a print of more than {MAX_COMPONENT_BYTES} bytes")
         return AgentFault("crashed", why_trapped(text))
 
 

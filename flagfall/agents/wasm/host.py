@@ -12,7 +12,7 @@ wall's.
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -121,6 +121,7 @@ class WasmHost:
             tail = end_of(prints.parts())
             raise AgentFault(fault.reason, "\n".join(filter(None, (fault.detail, tail)))) from fault
         finally:
+            machine.close()
             seat.printed = prints.parts()
 
     def _text(self) -> str:
@@ -224,25 +225,29 @@ async def _in_thread(work: Callable[[], bytes], stop: Callable[[], None]) -> byt
         future = _threads().submit(work)  # which may start a thread
     finally:
         threading.stack_size(usual)
-    if isinstance(clock, VirtualClock):
-        with suppress(TimeoutError):
-            return future.result(_QUICK_SECONDS)
-    token, done = trio.lowlevel.current_trio_token(), trio.Event()
-
-    def tell(_future: Future[bytes]) -> None:
-        with suppress(trio.RunFinishedError):
-            token.run_sync_soon(done.set)
-
-    with clock.hold() if isinstance(clock, VirtualClock) else nullcontext():
-        future.add_done_callback(tell)
-        try:
+    done, token = trio.Event(), trio.lowlevel.current_trio_token()
+    try:
+        if isinstance(clock, VirtualClock):
+            with suppress(TimeoutError):
+                return future.result(_QUICK_SECONDS)
+        future.add_done_callback(lambda _future: _tell(token, done))
+        with clock.hold() if isinstance(clock, VirtualClock) else nullcontext():
             await done.wait()
-        except trio.Cancelled:
-            stop()
-            with trio.CancelScope(shield=True):
-                await done.wait()
-            raise
+    except trio.Cancelled:
+        stop()
+        with trio.CancelScope(shield=True):
+            await done.wait()
+        raise
+    except KeyboardInterrupt:
+        stop()
+        wait([future])
+        raise
     return future.result()
+
+
+def _tell(token: trio.lowlevel.TrioToken, done: trio.Event) -> None:
+    with suppress(trio.RunFinishedError):
+        token.run_sync_soon(done.set)
 
 
 @cache

@@ -86,7 +86,9 @@ def _out(
     *reasons: str, places: Sequence[Place] = ("process", "sandbox"), wasm: str = ""
 ) -> dict[Place, Sequence[str]]:
     """Return disqualification for one of these reasons at some places, and for one in WebAssembly."""
-    verdicts = {place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places}
+    verdicts: dict[Place, Sequence[str]] = {
+        place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places
+    }
     return {**verdicts, "wasm": (f"disqualified: {wasm}",)} if wasm else verdicts
 
 

@@ -213,6 +213,10 @@ def _host_of(player: Player) -> Host:
         )
     if player.isolation != DEFAULT_ISOLATION:
         raise UsageError(f"{player.label}: it is simulated in this program, without isolation: ask for none")
+    if player.think is not None and player.think.rate is not None and player.host != "task":
+        raise UsageError(
+            f"{player.label}: {player.think.rate} is simulated in the event loop: write host task"
+        )
     return player.host or "remote"
 
 

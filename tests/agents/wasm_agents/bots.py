@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-import helper
+import helper  # type: ignore[import-not-found]  # it lies beside this file
 
 
 class Lotto:

@@ -80,13 +80,14 @@ class AskedTurn:
             asked.failure = Failure(kind, str(note.get("problem", "")))
         return asked
 
-    def take(self, completion: Completion, options: ModelOptions) -> None:
-        """Take an answer of the model."""
+    def take(self, completion: Completion, options: ModelOptions) -> Usage:
+        """Take an answer of the model, and return what all answers of the turn used."""
         self.completion = completion
         self.is_heard = True
         self.failure = None
         used = options.priced(completion.usage)
         self.usage = used if self.usage is None else self.usage + used
+        return self.usage
 
     def succeed(self, action: Any) -> None:
         """Take the action of the last answer."""
