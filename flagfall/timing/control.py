@@ -12,6 +12,7 @@ import attrs
 
 from flagfall.errors import UsageError, error_at, suggest
 from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
+from flagfall.timing.elapsed_timer import NANODOLLARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,9 +43,6 @@ MAX_TEXT_CHARS: Final = 1_000
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"clock": ("wall", "cpu"), "late": ("nil", "out")}
 )
-NANODOLLARS: Final = 10**9
-"""Costs are whole billionths of a US dollar: a token costs some millionths."""
-
 _MOST_SPENT: Final = 10**15
 """The largest budget: of tokens, and in billionths of a US dollar a million."""
 
