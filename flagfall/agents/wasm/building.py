@@ -45,6 +45,10 @@ INSTALL: Final = "pip install 'flagfall[wasm]'"
 MAX_WASM_BYTES: Final = 64 * 1024**2
 """Largest program that is compiled: Python as a component has 21 MB."""
 
+MAX_BUILD_SECONDS: Final = 900
+"""Time for which a program is built or compiled: Python takes one minute, a module that is made to take long,
+of a million empty functions, one for each 4 MB."""
+
 _PACKAGE: Final = Path(__file__).parent.parent.parent
 
 _BUNDLED: Final = (
@@ -290,15 +294,19 @@ def _componentize(folder: Path) -> Path:
 
 def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
     """Run a program of this Python; raises `UsageError` with what it says last, if it fails."""
-    done = subprocess.run(  # noqa: S603 - this Python
-        [sys.executable, *words],
-        check=False,
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - this Python
+            [sys.executable, *words],
+            check=False,
+            env={**os.environ, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=MAX_BUILD_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{what}: given up after {MAX_BUILD_SECONDS} s") from None
     if done.returncode:
         found = _ERROR.findall(done.stderr)
         raise UsageError(f"{what}: {found[-1] if found else done.stderr[-500:].strip()}")

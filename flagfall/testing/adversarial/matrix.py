@@ -39,7 +39,7 @@ from flagfall.testing.adversarial import plain_agents
 from flagfall.testing.adversarial.agents import HOSTS_PORT
 from flagfall.testing.adversarial.escapes import RECORDS_FOLDER
 from flagfall.testing.adversarial.plain_agents import DONE, OPPONENTS_FILE, REFUSED, TURN
-from flagfall.testing.adversarial.wasm_agents import MODULES
+from flagfall.testing.adversarial.wasm_agents import MODULES, module_file
 from flagfall.timing import TimeControl, VirtualClock
 from flagfall.timing.durations import S
 from flagfall.timing.latency import SeatLatency
@@ -86,9 +86,7 @@ def _out(
     *reasons: str, places: Sequence[Place] = ("process", "sandbox"), wasm: str = ""
 ) -> dict[Place, Sequence[str]]:
     """Return disqualification for one of these reasons at some places, and for one in WebAssembly."""
-    verdicts: dict[Place, Sequence[str]] = {
-        place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places
-    }
+    verdicts: dict[Place, Sequence[str]] = {at: [f"disqualified: {one}" for one in reasons] for at in places}
     return verdicts | _in_wasm(wasm) if wasm else verdicts
 
 
@@ -382,7 +380,8 @@ async def _run_row(row: Row, place: Place) -> Finding:
 def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
     agent = row.agent
     if place == "wasm":
-        text = _module_file(agent) or f"{plain_agents.__file__}:{agent}"
+        in_python = f"{plain_agents.__file__}:{agent}"
+        text = str(module_file(agent, Path(tempfile.gettempdir()))) if agent in MODULES else in_python
         host = WasmHost(AgentSpec.parse(text), agent, LIMITS.memory)
         host.prepare()  # the compiled program stays open for later matches
         return host
@@ -395,17 +394,6 @@ def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
         spec = f"{file}:{agent}"
     cores = (min(os.sched_getaffinity(0)),) if row.pinned else None
     return host_agent(spec, "process", agent, Isolation(place, attrs.evolve(LIMITS, cores=cores), env=names))
-
-
-def _module_file(agent: str) -> str:
-    """Write a module of WebAssembly into a file; return its path, or an empty text for an agent in Python."""
-    if agent not in MODULES:
-        return ""
-    from wasmtime import wat2wasm  # noqa: PLC0415 - an extra
-
-    file = Path(tempfile.gettempdir()) / f"{agent}.wasm"
-    file.write_bytes(wat2wasm(MODULES[agent]))
-    return str(file)
 
 
 def _judge(events: Sequence[Event]) -> tuple[str, str, int]:

@@ -6,6 +6,7 @@ They do as those of `flagfall.testing.adversarial.agents`. They are in WebAssemb
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from flagfall.testing.adversarial.plain_agents import DONE, REFUSED, TURN
@@ -164,3 +165,12 @@ MODULES: Final[Mapping[str, str]] = {
     ),
 }
 """Texts of the modules, by the names of the agents."""
+
+
+def module_file(name: str, folder: Path) -> Path:
+    """Write the binary form of a module to a file in a folder; return its path."""
+    from wasmtime import wat2wasm  # noqa: PLC0415 - an extra
+
+    file = folder / f"{name}.wasm"
+    file.write_bytes(wat2wasm(MODULES[name]))
+    return file
