@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 import trio
@@ -46,7 +46,7 @@ from flagfall.timing.latency import SeatLatency
 
 Place: TypeAlias = Literal["task", "thread", "process", "sandbox", "wasm"]
 
-PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox", "wasm")
+PLACES: Final[tuple[Place, ...]] = get_args(Place)
 """Places where agents run: the hosts, and the process host with a sandbox."""
 
 
@@ -78,8 +78,8 @@ def _in_native_code(*verdicts: str) -> dict[Place, Sequence[str]]:
     return dict.fromkeys(_NATIVE, verdicts)
 
 
-def _in_processes(*verdicts: str) -> dict[Place, Sequence[str]]:
-    return {"process": verdicts, "sandbox": verdicts}
+def _in_wasm(reason: str) -> dict[Place, Sequence[str]]:
+    return {"wasm": (f"disqualified: {reason}",)}
 
 
 def _out(
@@ -87,11 +87,7 @@ def _out(
 ) -> dict[Place, Sequence[str]]:
     """Return disqualification for one of these reasons at some places, and for one in WebAssembly."""
     verdicts: dict[Place, Sequence[str]] = {at: [f"disqualified: {one}" for one in reasons] for at in places}
-    return {**verdicts, "wasm": (f"disqualified: {wasm}",)} if wasm else verdicts
-
-
-def _in_wasm(reason: str) -> dict[Place, Sequence[str]]:
-    return _out(places=(), wasm=reason)
+    return verdicts | _in_wasm(wasm) if wasm else verdicts
 
 
 def _by_rights() -> dict[Place, Sequence[str]]:
@@ -167,7 +163,12 @@ ROWS: Final = (
     ),
     Row("stops its parent", "stops_its_parent", _out("late")),
     Row("traces its parent", "traces_its_parent", _out("late")),
-    Row("leaves its processor cores", "leaves_its_cores", _in_processes("could not"), pinned=True),
+    Row(
+        "leaves its processor cores",
+        "leaves_its_cores",
+        {"process": ("could not",), "sandbox": ("could not",)},
+        pinned=True,
+    ),
     Row("eats shared memory", "eats_shared_memory", _out("gone", "late")),
     Row("computes for longer than its limit", "computes_too_long", {"wasm": ("late",)}),
     Row("loops without end", "loops", _in_wasm("late")),
@@ -502,8 +503,3 @@ async def _what_is_left(before: _Left) -> str:
     while (left := _Left.now().beyond(before)) and time.monotonic() < end:  # noqa: ASYNC110 - there is no event for it
         await trio.sleep(0.01)
     return left
-
-
-def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
-    """Play rows one after another."""
-    return (run_row(row, place) for row, place in matrix_rows(places, only))

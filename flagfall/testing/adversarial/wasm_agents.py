@@ -46,7 +46,7 @@ def _module(
         pages: its memory.
         room: the address that it gives for messages.
     """
-    number, action = (_ANSWER_AT + at for at in _digits())
+    number, action = _ANSWER_AT + _ANSWER.index("00"), _ANSWER_AT + _ANSWER.rindex("00")
     return f"""(module {imports}
     (memory (export "memory") {pages})
     (data (i32.const {_READY_AT}) {_quoted(_READY)})
@@ -83,10 +83,6 @@ def _module(
       (call $read_turn (i32.add (local.get $message) (i32.const {len(_ASK)})))
       (if (i32.eq (global.get $turn) (i32.const {TURN})) (then {bad}))
       (call $answer (global.get $turn))))"""
-
-
-def _digits() -> tuple[int, int]:
-    return _ANSWER.index("00"), _ANSWER.rindex("00")
 
 
 def _quoted(text: str) -> str:
