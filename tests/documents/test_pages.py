@@ -45,8 +45,10 @@ NOT_EXECUTED = {
 
 TESTED_ELSEWHERE = {
     "hosts": ["tests/cli/test_checks.py"],
-    "language-models": ["tests/cli/test_model_page.py"] * 2
-    + ["tests/cli/test_resume.py", "tests/cli/test_model_page.py"],
+    "language-models": ["tests/cli/test_model_page.py"] * 3
+    + ["tests/cli/test_resume.py"]
+    + ["tests/cli/test_model_page.py"] * 2,
+    "limits": ["tests/cli/test_model_rates.py"],
     "report": ["tests/viewer/test_report_command.py"],
     "tournaments": ["tests/cli/test_capacity.py", "tests/cli/test_tournament.py"],
 }
