@@ -450,6 +450,16 @@ def test_compiled_programs_of_others_are_refused(what: str, tmp_path, monkeypatc
         agent.prepare()
 
 
+def test_nothing_beside_an_agent_is_executed_to_compile_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    agent = of(module(tmp_path, act=works(80)))
+    for name in ("wasmtime", "pathlib", "flagfall"):
+        (tmp_path / f"{name}.py").write_text("open('executed', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    agent.prepare()
+    assert not (tmp_path / "executed").exists()
+
+
 def test_two_processes_may_compile_at_once(tmp_path):
     text = module(tmp_path, act=works(79))
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}

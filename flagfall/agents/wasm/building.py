@@ -79,7 +79,6 @@ _COMPILE: Final = """
 import sys
 from pathlib import Path
 from flagfall.agents.wasm.engine import compile_wasm
-sys.path.pop(0)
 Path(sys.argv[2]).write_bytes(compile_wasm(Path(sys.argv[1]).read_bytes()))
 """
 
@@ -293,10 +292,13 @@ def _componentize(folder: Path) -> Path:
 
 
 def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
-    """Run a program of this Python; raises `UsageError` with what it says last, if it fails."""
+    """Run a program of this Python; raises `UsageError` with what it says last, if it fails.
+
+    It imports nothing from the working directory, where an agent's files may be.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - this Python
-            [sys.executable, *words],
+            [sys.executable, "-P", *words],
             check=False,
             env={**os.environ, **variables},
             stdin=subprocess.DEVNULL,
