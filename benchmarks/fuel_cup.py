@@ -84,7 +84,6 @@ def build_c_agent(work: str, output: Path) -> None:
 
     Args:
         work: the name of a function there.
-        output: the file to write.
     """
     words = [sys.executable, "-m", "ziglang", "cc", "-O2", f"-DWORK={work}", "-s", "-o", str(output)]
     if output.suffix == ".wasm":
@@ -94,11 +93,7 @@ def build_c_agent(work: str, output: Path) -> None:
 
 @contextmanager
 def burning(count: int) -> Iterator[None]:
-    """Let programs compute without end.
-
-    Args:
-        count: number of programs.
-    """
+    """Let so many programs compute without end."""
     with ExitStack() as stack:
         for _ in range(count):
             busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
@@ -136,9 +131,7 @@ class Cup:
         own = 'think = "fuel(1G/s)"\n' if self.clock == "fuel" else ""
         lines = [f'format = "round-robin"\nrepeats = {-(-self.matches // _REPEAT)}\n{CLOCKS[self.clock]}\n']
         for name, spec in agents.items():
-            host = (
-                "" if not spec.endswith(f":{name.rpartition('-')[2]}") or in_processes else 'host = "wasm"\n'
-            )
+            host = 'host = "wasm"\n' if ".py:" in spec and not in_processes else ""
             lines.append(f'[[agents]]\nname = "{name}"\nspec = "{spec}"\n{host}{own}')
         lines.append(f'[[tasks]]\ntask = "{self.folder / "game.py"}:Amounts"\nscore = "reward"\n')
         lines.append(f"[stop]\nmatches = {self.matches}\n")
@@ -172,11 +165,7 @@ Turn: TypeAlias = tuple[str, int, int]
 
 
 def played_turns(journals: Path) -> dict[Turn, tuple[str, object]]:
-    """Return the verdict and the action of each turn.
-
-    Args:
-        journals: the folder of all journals.
-    """
+    """Return the verdict and the action of each turn in a folder of journals."""
     found: dict[Turn, tuple[str, object]] = {}
     for path in _journals(journals):
         turns = read_turns(path)
@@ -187,12 +176,7 @@ def played_turns(journals: Path) -> dict[Turn, tuple[str, object]]:
 
 
 def differences(one: Path, other: Path) -> tuple[int, int]:
-    """Return how many turns of two runs differ in verdict or action, and how many files in any byte.
-
-    Args:
-        one: the journals of a run.
-        other: those of another.
-    """
+    """Return how many turns of two folders differ in verdict or action, and how many files in any byte."""
     left, right = played_turns(one), played_turns(other)
     turns = sum(left.get(turn) != right.get(turn) for turn in left.keys() | right.keys())
     names = {path.name for folder in (one, other) for path in _journals(folder)}

@@ -10,11 +10,10 @@ Rule 1: the time of a turn is the budget. Without a valid answer within it, the 
 Rule 2: an answer is one JSON object and nothing else, parsed strictly. After an invalid one the model is
     asked again, with the reason, while there is time.
 Rule 3: the key is sent to the endpoint only (`flagfall.agents.samples.llm.endpoint`).
-Rule 4: each turn for which the model was asked has a note with question, answer and tokens, and on the wall
-    clock with latency and failures
-    (`flagfall.kernel.notes`), from which the match can be played again without the model
-    (`flagfall.agents.samples.llm.recorded_answers`). Recorded turns that are shown again are played from
-    their notes, too, so that a match that goes on pays for none of them again.
+Rule 4: each turn for which the model was asked has a note (`flagfall.kernel.notes`) with question, answer and
+    tokens, and on the wall clock with latency and failures. From it the match can be played again without the
+    model (`flagfall.agents.samples.llm.recorded_answers`). Recorded turns that are shown again are played
+    from their notes, too, so that a match that goes on pays for none of them again.
 """
 
 from __future__ import annotations

@@ -152,25 +152,23 @@ class _Memory:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        memory = caller.get("memory")
-        self._memory = memory if isinstance(memory, Memory) else None
+        self._memory = caller.get("memory")
 
-    def _has(self, at: int, size: int) -> bool:
-        known = self._memory is not None and 0 <= at <= at + size <= self._memory.data_len(self._caller)
-        if not known:
-            _call.system.end("it gave the host an address outside of its memory")
-        return known
+    def _with(self, at: int, size: int) -> Memory | None:
+        """Return the memory if it has some bytes at an address."""
+        memory = self._memory
+        if isinstance(memory, Memory) and 0 <= at <= at + size <= memory.data_len(self._caller):
+            return memory
+        _call.system.end("it gave the host an address outside of its memory")
+        return None
 
     def read(self, at: int, size: int) -> bytes:
-        return (
-            bytes(self._memory.read(self._caller, at, at + size))
-            if self._has(at, size) and self._memory
-            else b""
-        )
+        memory = self._with(at, size)
+        return b"" if memory is None else bytes(memory.read(self._caller, at, at + size))
 
     def write(self, at: int, data: bytes) -> None:
-        if data and self._has(at, len(data)) and self._memory:
-            self._memory.write(self._caller, data, at)
+        if data and (memory := self._with(at, len(data))) is not None:
+            memory.write(self._caller, data, at)
 
     def number(self, at: int, size: int = 4) -> int:
         return int.from_bytes(self.read(at, size), "little")

@@ -54,7 +54,6 @@ class AskedTurn:
         is_heard: the model has answered, in whatever form.
         failure: the last failure of the endpoint; `None` once the model has answered.
         usage: of all answers; `None` before the first.
-        is_virtual: time is virtual.
     """
 
     question: str
