@@ -71,10 +71,21 @@ _FIXED_SEED: Final = """(module
 _FIXED_SEED_FILE: Final = "hash_seed.cpython-314-wasm32-wasi.so"
 
 _COMPONENTIZE: Final = "import componentize_py; componentize_py.script()"
-_COMPILE: Final = """
+MAX_COMPILE_GB: Final = 4
+MAX_COMPILE_SECONDS: Final = 600
+"""Memory, and time on a processor, to compile a program: a component of 1 kB can ask for any amount of both.
+Python takes 1 GB and half a minute."""
+
+_COMPILE: Final = f"""
 import sys
 from pathlib import Path
 from flagfall.agents.wasm.engine import compile_wasm
+if sys.platform != "win32":
+    import resource
+    for what, most in ((resource.RLIMIT_DATA, {MAX_COMPILE_GB << 30}), (resource.RLIMIT_CPU, {MAX_COMPILE_SECONDS})):
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, hard))
 Path(sys.argv[2]).write_bytes(compile_wasm(Path(sys.argv[1]).read_bytes()))
 """
 
@@ -301,6 +312,11 @@ def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
         text=True,
         errors="replace",
     )
+    if done.returncode < 0:
+        raise UsageError(
+            f"{what} was ended by signal {-done.returncode}: it may take {MAX_COMPILE_GB} GB of memory and"
+            f" {MAX_COMPILE_SECONDS} s of a processor"
+        )
     if done.returncode:
         found = _ERROR.findall(done.stderr)
         raise UsageError(f"{what}: {found[-1] if found else done.stderr[-500:].strip()}")
