@@ -18,7 +18,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from flagfall.recording.turn_columns import read_turns
-from flagfall.testing.adversarial.wasm_agents import MODULES
+from flagfall.testing.adversarial.wasm_agents import module_file
 
 Clock: TypeAlias = Literal["fuel", "wall clock, in WebAssembly", "wall clock, in processes"]
 
@@ -123,8 +123,6 @@ class Cup:
 
     def write(self) -> None:
         """Write the plan and what it names."""
-        from wasmtime import wat2wasm  # noqa: PLC0415 - an extra
-
         (self.folder / "game.py").write_text(_GAME)
         in_processes = self.clock.endswith("processes")
         agents = {f"python-{work}": f"{_FOLDER / 'work_agent.py'}:{work}" for work in _OWN}
@@ -134,9 +132,7 @@ class Cup:
             agents[f"c-{work}"] = f"cmd:{program}" if in_processes else str(program)
         agents |= {name: f"{_PLAIN}:{name}" for name in (*_BAD, *(_BAD_NATIVE if in_processes else ()))}
         for name in () if in_processes else _BAD_MODULES:
-            module = self.folder / f"{name}.wasm"
-            module.write_bytes(wat2wasm(MODULES[name]))
-            agents[name] = str(module)
+            agents[name] = str(module_file(name, self.folder))
         own = 'think = "fuel(1G/s)"\n' if self.clock == "fuel" else ""
         lines = [f'format = "round-robin"\nrepeats = {-(-self.matches // _REPEAT)}\n{CLOCKS[self.clock]}\n']
         for name, spec in agents.items():

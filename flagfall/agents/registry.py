@@ -93,12 +93,11 @@ def with_answers(texts: Sequence[str], answers: Path | None) -> list[str]:
     """
     if answers is None:
         return [*texts]
-    option = f"{ANSWERS}={str(answers).replace('%', '%25').replace('&', '%26')}"
     found = []
     for text in texts:
-        name, question, _ = text.partition("?")
-        is_asked = SAMPLES.get(name) is LanguageModel and ANSWERS not in AgentSpec.parse(text).files
-        found.append(f"{text}{'&' if question else '?'}{option}" if is_asked else text)
+        is_llm = SAMPLES.get(text.partition("?")[0]) is LanguageModel
+        is_asked = is_llm and ANSWERS not in (spec := AgentSpec.parse(text)).files
+        found.append(spec.with_answers(answers).text if is_asked else text)
     if found == [*texts]:
         raise UsageError("--answers: no agent is llm, whose answers could be given again: leave it out")
     return found

@@ -140,6 +140,12 @@ class AgentSpec:
             options[option] = place(option, file).replace("%", "%25").replace("&", "%26")
         return attrs.evolve(self, text=f"{name}?{'&'.join(map('='.join, options.items()))}")
 
+    def with_answers(self, journal: Path) -> AgentSpec:
+        """Return a sample that asks a language model as one that has the answers of a journal instead."""
+        mark = "&" if "?" in self.text else "?"
+        named = self if ANSWERS in self.files else AgentSpec.parse(f"{self.text}{mark}{ANSWERS}=-")
+        return named.with_files(lambda option, name: str(journal) if option == ANSWERS else name)
+
     def in_folder(self, folder: Path) -> AgentSpec:
         """Return the same spec with absolute paths, where it names files."""
         if self.files:

@@ -331,10 +331,8 @@ def _print_curves(curves: Sequence[LimitCurve], *, wide: bool) -> None:
         title=f"Turns lost by the limit of a turn, in % (played under {curves[0].control})",
     )
     for curve in curves:
-        cells = [
-            ("≥" if curve.at_least[place] else "") + f"{100 * curve.share[place]:.3g}" for place in places
-        ]
-        rows.add_row(sanitize_terminal(curve.agent or "all agents"), *cells)
+        cells = _percents(curve)
+        rows.add_row(sanitize_terminal(curve.agent or "all agents"), *(cells[place] for place in places))
     print_table(rows, wide=wide)
 
 
@@ -343,10 +341,14 @@ def _print_rates(curves: Sequence[RateCurve], *, wide: bool) -> None:
         rows = table("agent", numbers=rates, title=f"Turns lost by the rate, in % (under {control})")
         for curve in curves:
             if (curve.control, curve.rates) == (control, rates):
-                shares = zip(curve.share, curve.at_least, strict=True)
-                cells = [f"{'≥' if least else ''}{100 * share:.3g}" for share, least in shares]
-                rows.add_row(sanitize_terminal(curve.agent), *cells)
+                rows.add_row(sanitize_terminal(curve.agent), *_percents(curve))
         print_table(rows, wide=wide)
+
+
+def _percents(curve: LimitCurve | RateCurve) -> list[str]:
+    """Return the shares of turns lost in percent, as cells of a table."""
+    shares = zip(curve.share, curve.at_least, strict=True)
+    return [f"{'≥' if least else ''}{100 * share:.3g}" for share, least in shares]
 
 
 def _print_advice(curves: Sequence[LimitCurve], *, wide: bool) -> None:

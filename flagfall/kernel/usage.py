@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from flagfall.timing.control import NANODOLLARS
+from flagfall.timing.elapsed_timer import NANODOLLARS
 
 if TYPE_CHECKING:
     from flagfall.timing import Budget

@@ -12,6 +12,7 @@ import attrs
 
 from flagfall.errors import UsageError, error_at, suggest
 from flagfall.timing.durations import MINUTE, MS, NEVER_NS, S, format_duration, parse_duration
+from flagfall.timing.elapsed_timer import NANODOLLARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,15 +43,14 @@ MAX_TEXT_CHARS: Final = 1_000
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"clock": ("wall", "cpu"), "late": ("nil", "out")}
 )
-NANODOLLARS: Final = 10**9
-"""Costs are whole billionths of a US dollar: a token costs some millionths."""
-
 _MOST_SPENT: Final = 10**15
 """The largest budget: of tokens, and in billionths of a US dollar a million."""
 
 _BUDGET: Final = "budget"
 _AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(k|M|G)?(tokens|USD)", re.ASCII)
-_PREFIXES: Final[Mapping[str, int]] = MappingProxyType({"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
+PREFIXES: Final[Mapping[str, int]] = MappingProxyType({"G": 10**9, "M": 10**6, "k": 10**3, "": 1})
+"""Prefixes of counts, the largest first."""
+
 # What may follow a value in one word, after which sign: act=40ms/1s, bank=60s+0.6s, total=10m+1s.
 _COMPANIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {"act": ("/", "act_hard"), "bank": ("+", "increment"), "total": ("+", "grace")}
@@ -237,15 +237,17 @@ _DURATIONS: Final = tuple(
 _KEYS: Final = (*_DURATIONS, _BUDGET, *_CHOICES)
 
 
+def count_text(count: int) -> str:
+    """Return a count above 0 as a short text, such as `200k`."""
+    prefix, size = next(row for row in PREFIXES.items() if count % row[1] == 0)
+    return f"{count // size}{prefix}"
+
+
 def _budget_words(control: TimeControl) -> Iterator[str]:
     """Yield the word of the budget, if there is one."""
     amounts = []
     if control.budget_tokens is not None:
-        tokens = control.budget_tokens
-        prefix, size = max(
-            ((one, size) for one, size in _PREFIXES.items() if not tokens % size), key=lambda of: of[1]
-        )
-        amounts.append(f"{tokens // size}{prefix}tokens")
+        amounts.append(f"{count_text(control.budget_tokens)}tokens")
     if control.budget_cost is not None:
         amounts.append(f"{(Decimal(control.budget_cost) / NANODOLLARS).normalize():f}USD")
     if amounts:
@@ -344,7 +346,7 @@ class _Parser:
                     column, f"{text!r:.40} is not a budget: write 200ktokens, 2USD or 200ktokens/2USD"
                 )
             scale = NANODOLLARS if found[3] == "USD" else 1
-            amount = Decimal(found[1]) * _PREFIXES[found[2] or ""] * scale
+            amount = Decimal(found[1]) * PREFIXES[found[2] or ""] * scale
             if amount != int(amount) or not 0 < amount <= _MOST_SPENT:
                 self._refuse(
                     column,

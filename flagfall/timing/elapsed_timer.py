@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from flagfall.timing.durations import NEVER_NS
+from flagfall.timing.durations import MS, NEVER_NS
 
-_MS: Final = 1_000_000
-_NANODOLLARS: Final = 10**9
+NANODOLLARS: Final = 10**9
+"""Costs are whole billionths of a US dollar: a token costs some millionths."""
 
 
 class ElapsedTimer:
@@ -70,12 +70,12 @@ class ElapsedTimer:
     @property
     def elapsed_ms(self) -> int:
         """Return the whole milliseconds since the turn's clock started."""
-        return self.elapsed_ns // _MS
+        return self.elapsed_ns // MS
 
     @property
     def remaining_ms(self) -> int:
         """Return the whole milliseconds left; negative when the time is over by a millisecond or more."""
-        return int(self.remaining_ns / _MS)
+        return int(self.remaining_ns / MS)
 
     @property
     def tokens_left(self) -> int | None:
@@ -86,7 +86,7 @@ class ElapsedTimer:
     def cost_left(self) -> float | None:
         """Return the US dollars that are left for the match; `None` where there is no budget of cost."""
         cost = self._left()[1]
-        return None if cost is None else cost / _NANODOLLARS
+        return None if cost is None else cost / NANODOLLARS
 
     @property
     def exceeded(self) -> bool:

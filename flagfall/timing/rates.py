@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import attrs
 
+from flagfall.timing.control import PREFIXES, count_text
 from flagfall.timing.distributions import KEY, Parser, number_text
 from flagfall.timing.durations import S, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_PREFIXES: Final = MappingProxyType({"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
 _COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,30})?(?:e-?[0-9]{1,2})?)([kMG]?)")
 
 _FUEL_RATES: Final = (1e3, 1e12)
@@ -38,7 +38,7 @@ class Fuel:
     per_second: int
 
     def __str__(self) -> str:
-        return f"fuel({_count_text(self.per_second)}/s)"
+        return f"fuel({count_text(self.per_second)}/s)"
 
     def time_ns(self, units: int) -> int:
         """Return the think time of a number of units in nanoseconds, rounded up."""
@@ -96,18 +96,18 @@ def parse_rate(parser: Parser) -> Rate | None:
     word = parser.match(_NAME)
     if word is None:
         return None
-    parser.expect("(", _USAGE[word[1]])
-    rate = _READERS[word[1]](parser)
-    parser.expect(")", _USAGE[word[1]])
+    read, usage = _RATES[word[1]]
+    parser.expect("(", usage)
+    rate = read(parser, usage)
+    parser.expect(")", usage)
     return rate
 
 
-def _read_fuel(parser: Parser) -> Fuel:
-    return Fuel(round(_read_count(parser, "a rate of fuel", _FUEL_RATES, _USAGE["fuel"])))
+def _read_fuel(parser: Parser, usage: str) -> Fuel:
+    return Fuel(round(_read_count(parser, "a rate of fuel", _FUEL_RATES, usage)))
 
 
-def _read_tokens(parser: Parser) -> Tokens:
-    usage = _USAGE["tokens"]
+def _read_tokens(parser: Parser, usage: str) -> Tokens:
     answer = _read_count(parser, "a rate of tokens", _TOKEN_RATES, usage)
     options: dict[str, Any] = {}
     while parser.comes(","):
@@ -125,28 +125,23 @@ def _read_tokens(parser: Parser) -> Tokens:
 def _read_count(parser: Parser, what: str, bounds: tuple[float, float], usage: str) -> float:
     began = parser.skip()
     found = parser.match(_COUNT)
-    value = 0.0 if found is None else float(found[1]) * _PREFIXES[found[2]]
+    value = 0.0 if found is None else float(found[1]) * PREFIXES[found[2]]
     least, most = bounds
     if not least <= value <= most:
-        parser.refuse(began, f"{what} is from {least:g}/s to {_count_text(int(most))}/s: {usage}")
+        parser.refuse(began, f"{what} is from {least:g}/s to {count_text(int(most))}/s: {usage}")
     parser.expect("/s", usage)
     return value
 
 
-def _count_text(count: int) -> str:
-    prefix, size = max(
-        ((one, size) for one, size in _PREFIXES.items() if count % size == 0), key=lambda of: of[1]
-    )
-    return f"{count // size}{prefix}"
-
-
-_READERS: Final[Mapping[str, Callable[[Parser], Rate]]] = MappingProxyType(
-    {"fuel": _read_fuel, "tokens": _read_tokens}
-)
-_USAGE: Final = MappingProxyType(
+_RATES: Final[Mapping[str, tuple[Callable[[Parser, str], Rate], str]]] = MappingProxyType(
     {
-        "fuel": "fuel(1G/s)",
-        "tokens": "tokens(30/s, prompt=2000/s, first=300ms), where both options may be left out",
+        "fuel": (_read_fuel, "fuel(1G/s)"),
+        "tokens": (
+            _read_tokens,
+            "tokens(30/s, prompt=2000/s, first=300ms), where both options may be left out",
+        ),
     }
 )
-_NAME = re.compile(rf"({'|'.join(_READERS)})\b")
+"""What reads each rate, and its form."""
+
+_NAME = re.compile(rf"({'|'.join(_RATES)})\b")

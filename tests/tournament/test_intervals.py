@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -73,6 +73,8 @@ def test_equal_rewards_say_nothing_about_others():
     st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=6), min_size=1, max_size=4),
     st.sampled_from([bounded_mean, unbounded_mean]),
 )
+@example([[0.0, 0.0, 0.0, 5e-324]], unbounded_mean)
+@example([[0.0, 1e-110, 2e-110, 3e-110]], unbounded_mean)
 def test_every_interval_contains_its_estimate_and_agrees_with_its_probabilities(groups, mean_of):
     estimate = mean_of([np.array(group) for group in groups])
     found = estimate.interval()

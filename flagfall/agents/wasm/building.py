@@ -45,6 +45,10 @@ INSTALL: Final = "pip install 'flagfall[wasm]'"
 MAX_WASM_BYTES: Final = 64 * 1024**2
 """Largest program that is compiled: Python as a component has 21 MB."""
 
+MAX_BUILD_SECONDS: Final = 900
+"""Time for which a program is built or compiled: Python takes one minute, a module that is made to take long,
+of a million empty functions, one for each 4 MB."""
+
 _PACKAGE: Final = Path(__file__).parent.parent.parent
 
 _BUNDLED: Final = (
@@ -71,10 +75,8 @@ _FIXED_SEED: Final = """(module
 _FIXED_SEED_FILE: Final = "hash_seed.cpython-314-wasm32-wasi.so"
 
 _COMPONENTIZE: Final = "import componentize_py; componentize_py.script()"
-MAX_COMPILE_GB: Final = 4
-MAX_COMPILE_SECONDS: Final = 600
-"""Memory, and time on a processor, to compile a program: a component of 1 kB can ask for any amount of both.
-Python takes 1 GB and half a minute."""
+MAX_COMPILE_BYTES: Final = 4 * 1024**3
+"""Memory to compile a program: a component of 500 bytes can ask for any amount. Python takes 0.5 GB."""
 
 _COMPILE: Final = f"""
 import sys
@@ -82,10 +84,9 @@ from pathlib import Path
 from flagfall.agents.wasm.engine import compile_wasm
 if sys.platform != "win32":
     import resource
-    for what, most in ((resource.RLIMIT_DATA, {MAX_COMPILE_GB << 30}), (resource.RLIMIT_CPU, {MAX_COMPILE_SECONDS})):
-        hard = resource.getrlimit(what)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, hard))
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = {MAX_COMPILE_BYTES}
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
 Path(sys.argv[2]).write_bytes(compile_wasm(Path(sys.argv[1]).read_bytes()))
 """
 
@@ -303,20 +304,21 @@ def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
 
     It imports nothing from the working directory, where an agent's files may be.
     """
-    done = subprocess.run(  # noqa: S603 - this Python
-        [sys.executable, "-P", *words],
-        check=False,
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-    )
-    if done.returncode < 0:
-        raise UsageError(
-            f"{what} was ended by signal {-done.returncode}: it may take {MAX_COMPILE_GB} GB of memory and"
-            f" {MAX_COMPILE_SECONDS} s of a processor"
+    try:
+        done = subprocess.run(  # noqa: S603 - this Python
+            [sys.executable, "-P", *words],
+            check=False,
+            env={**os.environ, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=MAX_BUILD_SECONDS,
         )
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{what}: given up after {MAX_BUILD_SECONDS} s") from None
+    if done.returncode < 0:
+        raise UsageError(f"{what} needs more than {MAX_COMPILE_BYTES >> 30} GB of memory, or was killed")
     if done.returncode:
         found = _ERROR.findall(done.stderr)
         raise UsageError(f"{what}: {found[-1] if found else done.stderr[-500:].strip()}")

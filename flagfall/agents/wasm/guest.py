@@ -27,7 +27,7 @@ from math import prod
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar, Final
 
-from flagfall.agents.agent import AdaptedAgent, adapt
+from flagfall.agents.agent import adapt
 from flagfall.agents.round1 import LEARNER_MODULES
 from flagfall.code_loader import find_member, module_aliases
 from flagfall.errors import UsageError
@@ -40,65 +40,24 @@ from flagfall.timing.elapsed_timer import ElapsedTimer
 hide_frames(__file__)
 
 LIBRARY: Final = (
-    *(
-        "abc",
-        "array",
-        "ast",
-        "bisect",
-        "calendar",
-        "cmath",
-        "collections.abc",
-        "colorsys",
-        "contextlib",
-        "copy",
-    ),
-    *("csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib"),
-    *(
-        "hashlib",
-        "heapq",
-        "io",
-        "itertools",
-        "logging",
-        "math",
-        "numbers",
-        "operator",
-        "os.path",
-        "pathlib",
-        "pickle",
-    ),
-    *(
-        "pprint",
-        "queue",
-        "random",
-        "re",
-        "secrets",
-        "statistics",
-        "string",
-        "struct",
-        "textwrap",
-        "threading",
-    ),
-    *("timeit", "traceback", "types", "typing", "unicodedata", "uuid", "warnings", "weakref", "zlib"),
-)
+    "abc", "array", "ast", "bisect", "calendar", "cmath", "collections.abc", "colorsys", "contextlib",
+    "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools",
+    "graphlib", "hashlib", "heapq", "io", "itertools", "logging", "math", "numbers", "operator",
+    "os.path", "pathlib", "pickle", "pprint", "queue", "random", "re", "secrets", "statistics",
+    "string", "struct", "textwrap", "threading", "timeit", "traceback", "types", "typing",
+    "unicodedata", "uuid", "warnings", "weakref", "zlib",
+)  # fmt: skip
 """Modules of the standard library for agents; a component has no files to import others from."""
 
 _ELEMENTS: Final = {
-    "|b1": "?",
-    "|i1": "b",
-    "|u1": "B",
-    "<i2": "h",
-    "<u2": "H",
-    "<i4": "i",
-    "<u4": "I",
-    "<i8": "q",
-    "<u8": "Q",
-    "<f2": "e",
-    "<f4": "f",
-    "<f8": "d",
-    "<c8": "f",
-    "<c16": "d",
-}
+    "|b1": "?", "|i1": "b", "|u1": "B", "<i2": "h", "<u2": "H", "<i4": "i", "<u4": "I",
+    "<i8": "q", "<u8": "Q", "<f2": "e", "<f4": "f", "<f8": "d", "<c8": "f", "<c16": "d",
+}  # fmt: skip
 """Formats of the elements of arrays, by the names that the protocol has for them."""
+
+_NO_LOOP: Final = (
+    "an agent in WebAssembly has plain methods: there is no event loop for `async` ones, or for run(seat)"
+)
 
 
 class WitWorld:
@@ -138,8 +97,12 @@ class _Player:
         self._time: tuple[int, int, object] = 0, NEVER_NS, None
         agent = _load(hello["agent"], hello["files"])
         self._has_timer = _takes_timer(agent)
-        self._agent = _plain(adapt(agent, ElapsedTimer(time.perf_counter_ns, self._turn, lambda: self._left)))
+        timer = ElapsedTimer(time.perf_counter_ns, lambda: self._time, lambda: self._left)
+        self._agent = adapt(agent, timer)
+        if self._agent.run is not None or self._agent.answers_async:
+            raise UsageError(_NO_LOOP)
         self._learn(hello)
+        transcript: Any = [SimpleNamespace(**turn) for turn in hello.get("transcript", ())]
         self._briefing = Briefing(
             hello["seat"],
             hello["seats"],
@@ -149,12 +112,9 @@ class _Player:
             self._take_note,
             lambda: self._task,
             lambda: self._text,
-            [_transcribed(turn) for turn in hello.get("transcript", ())],
+            transcript,
             lambda: self._noted,
         )
-
-    def _turn(self) -> tuple[int, int, object]:
-        return self._time
 
     def _take_note(self, value: Any) -> None:
         self._note = value
@@ -201,10 +161,6 @@ class _Player:
         return answer if self._note is None else {**answer, "note": self._note}
 
 
-def _transcribed(turn: Mapping[str, Any]) -> Any:
-    return SimpleNamespace(**turn)
-
-
 def _takes_timer(agent: Any) -> bool:
     """Return whether a method of an agent, or the function that it is, has an argument for the timer."""
     methods = (agent, *(getattr(agent, name, None) for name in ("init", "act", "reply", "result")))
@@ -218,18 +174,9 @@ def _takes_timer(agent: Any) -> bool:
     return True
 
 
-def _plain(agent: AdaptedAgent) -> AdaptedAgent:
-    if agent.run is not None or agent.answers_async:
-        raise UsageError(
-            "an agent in WebAssembly has plain methods: there is no event loop for `async` ones, or for"
-            " run(seat)"
-        )
-    return agent
-
-
 def _made(value: Any) -> Any:
     if inspect.isawaitable(value):
-        raise UsageError("an agent in WebAssembly has plain methods, and one of its methods is async")
+        raise UsageError(_NO_LOOP)
     return value
 
 

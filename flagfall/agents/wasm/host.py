@@ -41,8 +41,11 @@ DEFAULT_MEMORY: Final = 512 * 1024**2
 """Memory of an agent, in bytes, unless its limits say otherwise."""
 
 MAX_UNITS: Final = 30_000_000_000
-"""Fuel of a call that no clock ends: half a minute of a fast machine. An agent that uses all of it is
-disqualified as unresponsive, after the same work on every machine."""
+"""Fuel of a call on the virtual clock that no limit ends: half a minute of a fast machine. An agent that uses
+all of it is disqualified as unresponsive, after the same work on every machine."""
+
+NO_LIMIT_UNITS: Final = 1 << 62
+"""Fuel of a call on the wall clock, which ends it."""
 
 GUEST_RATE: Final = Fuel(1_000_000_000)
 """The rate of an agent's own clock where its seat has none."""
@@ -172,7 +175,10 @@ class _Calls:
         seat, rate = self._seat, self._rate
         self.turn = seat.turn_number
         most_ns = NEVER_NS if rate is None else seat.most_ns
-        units = MAX_UNITS if rate is None or most_ns >= NEVER_NS else rate.units_in(most_ns)
+        if rate is not None and most_ns < NEVER_NS:
+            units = rate.units_in(most_ns)
+        else:
+            units = MAX_UNITS if isinstance(trio.lowlevel.current_clock(), VirtualClock) else NO_LIMIT_UNITS
         answer = await self._call(self._export(), message, units)
         if rate is not None:
             await seat.spend(rate.time_ns(self._machine.used))

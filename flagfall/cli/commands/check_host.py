@@ -43,7 +43,7 @@ def check_host(
             several times.
         json: Print one JSON object instead of tables; times in nanoseconds.
     """
-    from flagfall.testing.adversarial.matrix import PLACES, matrix_rows, run_matrix
+    from flagfall.testing.adversarial.matrix import PLACES, matrix_rows, run_row
 
     places = list(dict.fromkeys(host or PLACES))
     texts = only or []
@@ -55,12 +55,12 @@ def check_host(
         raise UsageError("; ".join(missing.values()))
     places = [place for place in places if place not in missing]
     findings = []
-    total = len(list(matrix_rows(places, texts)))
-    for finding in run_matrix(places, texts):
-        findings.append(finding)
+    rows = list(matrix_rows(places, texts))
+    for row, place in rows:
+        findings.append(run_row(row, place))
         if not json and sys.stderr.isatty():
-            end = "\r" if len(findings) < total else "\r\033[K"
-            print(f"{len(findings)} of {total}", end=end, file=sys.stderr, flush=True)
+            end = "\r" if len(findings) < len(rows) else "\r\033[K"
+            print(f"{len(findings)} of {len(rows)}", end=end, file=sys.stderr, flush=True)
     _show(findings, missing, json=json)
     return int(not all(finding.as_expected for finding in findings))
 

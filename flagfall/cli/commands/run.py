@@ -75,8 +75,9 @@ def run(
     Args:
         task: Ids of tasks, such as `micro1`; `flagfall tasks` lists them.
         agent: The agents: a sample (`flagfall agents`), `file.py:Name`, `package.module:Name`, `human`,
-            `human-line`, `"cmd:PROGRAM --option"` for a program in any language, `tcp://ADDRESS:PORT` (or
-            `tls`, `ws`, `wss`) for an agent that connects there, `zmq:PORT` for a learner of round 1.
+            `human-line`, `"cmd:PROGRAM --option"` for a program in any language, `bot.wasm` for one in
+            WebAssembly, `tcp://ADDRESS:PORT` (or `tls`, `ws`, `wss`) for an agent that connects there,
+            `zmq:PORT` for a learner of round 1.
         config: Tasks and their order, instead of `--task` and `--scheduler`: `challenge` for the
             configuration of round 1, a `.json` file of round 1, a `.toml` file, or `file.py:function`.
         scheduler: Order of the tasks: `random`, `sequential`, `sequential:2` (rounds), `incremental:3`,
@@ -92,12 +93,12 @@ def run(
         clock: `virtual`: waiting takes no time, and the same seed gives the same journal, byte by byte. By
             default `wall`, and `virtual` with `--fault`.
         host: Where agents run. By default samples run in the event loop and your own agents in processes;
-            under the virtual clock all that can run in the event loop.
+            under the virtual clock all that can run in the event loop. `wasm`: Python agents in WebAssembly.
         isolation: Isolation of agents in processes: `process` (limits, few environment variables, private
             temporary files), `sandbox` (also no network, and a read-only view of few files; needs
             bubblewrap), or `none`.
         limits: Limits of an agent in a process, such as `memory=512MB processes=64 cpu=10m disk=1GB
-            cores=0-1` (docs/hosts.md).
+            cores=0-1` (docs/hosts.md); of one in WebAssembly `memory` alone.
         pass_env: Environment variables passed to agents in processes besides the default ones.
         show: Files and folders that agents in a sandbox can read besides their own file or package.
         tick: Real-time pace: at each tick (such as `20ms`) the environment takes the newest action of each
@@ -106,8 +107,9 @@ def run(
             `"seat 0: crash @turn 200"`, `"disconnect 3s @turn 5"` or `"disk full @1.5s"` (docs/faults.md).
             Agents are at the other end of a simulated network; with `--host process` or `task` as there.
         think: Time that turns take on the virtual clock, such as `20ms`, `"lognormal(20ms, 0.8)"` or
-            `"act=20ms start=1s network=2ms"` (docs/time.md): one model for all agents, or one for each
-            `--agent` in their order, `none` for one that takes no time.
+            `"act=20ms start=1s network=2ms"`, or the rate of their work: `"fuel(1G/s)"` in WebAssembly,
+            `"tokens(30/s)"` of `llm` (docs/time.md). One model for all agents, or one for each `--agent` in
+            their order, `none` for one that takes no time.
         answers: A journal whose recorded answers `llm` gives again, without a model; as the option `answers`
             of all agents `llm`, which keep their names.
         journal: Record the match in this file; a name that ends in `.zst` compresses it. In a series each

@@ -134,9 +134,7 @@ def _with_answers(spec: AgentSpec, journal: Path) -> AgentSpec:
     """Return a sample that asks a language model as one that has the recorded answers, and asks none."""
     if spec.scheme != "sample" or not getattr(load_agent(spec), "resumes", False):
         return spec
-    mark = "&" if "?" in spec.text else "?"
-    named = spec if ANSWERS in spec.files else AgentSpec.parse(f"{spec.text}{mark}{ANSWERS}=journal")
-    return named.with_files(lambda option, name: str(journal.absolute()) if option == ANSWERS else name)
+    return spec.with_answers(journal.absolute())
 
 
 def _beginning(journal: Path) -> tuple[MatchStarted, Mapping[int, str]]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 import trio
@@ -39,14 +39,14 @@ from flagfall.testing.adversarial import plain_agents
 from flagfall.testing.adversarial.agents import HOSTS_PORT
 from flagfall.testing.adversarial.escapes import RECORDS_FOLDER
 from flagfall.testing.adversarial.plain_agents import DONE, OPPONENTS_FILE, REFUSED, TURN
-from flagfall.testing.adversarial.wasm_agents import MODULES
+from flagfall.testing.adversarial.wasm_agents import MODULES, module_file
 from flagfall.timing import TimeControl, VirtualClock
 from flagfall.timing.durations import S
 from flagfall.timing.latency import SeatLatency
 
 Place: TypeAlias = Literal["task", "thread", "process", "sandbox", "wasm"]
 
-PLACES: Final[tuple[Place, ...]] = ("task", "thread", "process", "sandbox", "wasm")
+PLACES: Final[tuple[Place, ...]] = get_args(Place)
 """Places where agents run: the hosts, and the process host with a sandbox."""
 
 
@@ -78,22 +78,16 @@ def _in_native_code(*verdicts: str) -> dict[Place, Sequence[str]]:
     return dict.fromkeys(_NATIVE, verdicts)
 
 
-def _in_processes(*verdicts: str) -> dict[Place, Sequence[str]]:
-    return {"process": verdicts, "sandbox": verdicts}
+def _in_wasm(reason: str) -> dict[Place, Sequence[str]]:
+    return {"wasm": (f"disqualified: {reason}",)}
 
 
 def _out(
     *reasons: str, places: Sequence[Place] = ("process", "sandbox"), wasm: str = ""
 ) -> dict[Place, Sequence[str]]:
     """Return disqualification for one of these reasons at some places, and for one in WebAssembly."""
-    verdicts: dict[Place, Sequence[str]] = {
-        place: tuple(f"disqualified: {reason}" for reason in reasons) for place in places
-    }
-    return {**verdicts, "wasm": (f"disqualified: {wasm}",)} if wasm else verdicts
-
-
-def _in_wasm(reason: str) -> dict[Place, Sequence[str]]:
-    return _out(places=(), wasm=reason)
+    verdicts: dict[Place, Sequence[str]] = {at: [f"disqualified: {one}" for one in reasons] for at in places}
+    return verdicts | _in_wasm(wasm) if wasm else verdicts
 
 
 def _by_rights() -> dict[Place, Sequence[str]]:
@@ -169,7 +163,12 @@ ROWS: Final = (
     ),
     Row("stops its parent", "stops_its_parent", _out("late")),
     Row("traces its parent", "traces_its_parent", _out("late")),
-    Row("leaves its processor cores", "leaves_its_cores", _in_processes("could not"), pinned=True),
+    Row(
+        "leaves its processor cores",
+        "leaves_its_cores",
+        {"process": ("could not",), "sandbox": ("could not",)},
+        pinned=True,
+    ),
     Row("eats shared memory", "eats_shared_memory", _out("gone", "late")),
     Row("computes for longer than its limit", "computes_too_long", {"wasm": ("late",)}),
     Row("loops without end", "loops", _in_wasm("late")),
@@ -381,7 +380,8 @@ async def _run_row(row: Row, place: Place) -> Finding:
 def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
     agent = row.agent
     if place == "wasm":
-        text = _module_file(agent) or f"{plain_agents.__file__}:{agent}"
+        in_python = f"{plain_agents.__file__}:{agent}"
+        text = str(module_file(agent, Path(tempfile.gettempdir()))) if agent in MODULES else in_python
         host = WasmHost(AgentSpec.parse(text), agent, LIMITS.memory)
         host.prepare()  # the compiled program stays open for later matches
         return host
@@ -394,17 +394,6 @@ def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
         spec = f"{file}:{agent}"
     cores = (min(os.sched_getaffinity(0)),) if row.pinned else None
     return host_agent(spec, "process", agent, Isolation(place, attrs.evolve(LIMITS, cores=cores), env=names))
-
-
-def _module_file(agent: str) -> str:
-    """Write a module of WebAssembly into a file; return its path, or an empty text for an agent in Python."""
-    if agent not in MODULES:
-        return ""
-    from wasmtime import wat2wasm  # noqa: PLC0415 - an extra
-
-    file = Path(tempfile.gettempdir()) / f"{agent}.wasm"
-    file.write_bytes(wat2wasm(MODULES[agent]))
-    return str(file)
 
 
 def _judge(events: Sequence[Event]) -> tuple[str, str, int]:
@@ -514,8 +503,3 @@ async def _what_is_left(before: _Left) -> str:
     while (left := _Left.now().beyond(before)) and time.monotonic() < end:  # noqa: ASYNC110 - there is no event for it
         await trio.sleep(0.01)
     return left
-
-
-def run_matrix(places: Sequence[Place] = PLACES, only: Sequence[str] = ()) -> Iterator[Finding]:
-    """Play rows one after another."""
-    return (run_row(row, place) for row, place in matrix_rows(places, only))

@@ -6,6 +6,7 @@ They do as those of `flagfall.testing.adversarial.agents`. They are in WebAssemb
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from flagfall.testing.adversarial.plain_agents import DONE, REFUSED, TURN
@@ -45,7 +46,7 @@ def _module(
         pages: its memory.
         room: the address that it gives for messages.
     """
-    number, action = (_ANSWER_AT + at for at in _digits())
+    number, action = _ANSWER_AT + _ANSWER.index("00"), _ANSWER_AT + _ANSWER.rindex("00")
     return f"""(module {imports}
     (memory (export "memory") {pages})
     (data (i32.const {_READY_AT}) {_quoted(_READY)})
@@ -82,10 +83,6 @@ def _module(
       (call $read_turn (i32.add (local.get $message) (i32.const {len(_ASK)})))
       (if (i32.eq (global.get $turn) (i32.const {TURN})) (then {bad}))
       (call $answer (global.get $turn))))"""
-
-
-def _digits() -> tuple[int, int]:
-    return _ANSWER.index("00"), _ANSWER.rindex("00")
 
 
 def _quoted(text: str) -> str:
@@ -168,3 +165,12 @@ MODULES: Final[Mapping[str, str]] = {
     ),
 }
 """Texts of the modules, by the names of the agents."""
+
+
+def module_file(name: str, folder: Path) -> Path:
+    """Write the binary form of a module to a file in a folder; return its path."""
+    from wasmtime import wat2wasm  # noqa: PLC0415 - an extra
+
+    file = folder / f"{name}.wasm"
+    file.write_bytes(wat2wasm(MODULES[name]))
+    return file

@@ -175,6 +175,10 @@ def bounded_mean(groups: Sequence[Array], low: float = 0.0, high: float = 1.0) -
     )
 
 
+LEAST_SQUARE: Final = 1e-300
+"""Squares of variances below this have no digits left; the values are as good as equal."""
+
+
 def unbounded_mean(groups: Sequence[Array]) -> Estimate:
     """Estimate the mean of the means of some groups of values that can be any numbers.
 
@@ -191,11 +195,11 @@ def unbounded_mean(groups: Sequence[Array]) -> Estimate:
         return bounded_mean(groups, *different.tolist())
     if min(sizes) < LEAST_OF_A_GROUP or sum(sizes) < LEAST_REWARDS:
         return Estimate(value=mean, lack="too few")
-    if all(group.min() == group.max() for group in groups):
-        return Estimate(value=mean, lack="all equal")
     count = len(groups)
     parts = np.array([group.var(ddof=1) / len(group) for group in groups]) / count**2
     error = sqrt(parts.sum())
+    if all(group.min() == group.max() for group in groups) or error**4 < LEAST_SQUARE:
+        return Estimate(value=mean, lack="all equal")
     skewness = sum(map(_third_cumulant_of_mean, groups)) / count**3 / error**3
     freedom = parts.sum() ** 2 / float((parts**2 / (np.array(sizes) - 1)).sum()) - 1  # Welch's, less one
     if freedom < LEAST_FREEDOM:
