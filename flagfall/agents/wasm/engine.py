@@ -36,12 +36,12 @@ TICK_SECONDS: Final = 0.1
 """How often a call finds out whether it has to stop."""
 
 GUARD_SECONDS: Final = 60.0
-"""Real time of a call before the guard stops it, besides the time of its fuel. It is counted in ticks, of which
-there are none while this process is stopped."""
+"""Real time of a call before the guard stops it, besides the time of its fuel. It is counted in ticks, of
+which there are none while this process is stopped."""
 
 SLOW_UNITS: Final = 2_000_000
-"""Units of fuel a second that the slowest host does; a laptop does 1,000,000,000, and 15,000,000 of those that
-throw and catch exceptions."""
+"""Units of fuel a second that the slowest host does; a laptop does 1,000,000,000, and 15,000,000 of those
+that throw and catch exceptions."""
 
 MAX_TABLE_ELEMENTS: Final = 100_000
 MAX_INSTANCES: Final = 100
