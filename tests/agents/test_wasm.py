@@ -273,6 +273,18 @@ def test_a_machine_that_is_too_slow_voids_the_match(tmp_path, monkeypatch):
         played(of(module(tmp_path, act="(loop $again (br $again))")), control="start=1s act=1h")
 
 
+def test_time_for_which_the_program_is_stopped_is_not_counted_by_the_guard(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "GUARD_SECONDS", 3.0)
+    monkeypatch.setattr(engine, "SLOW_UNITS", 10**15)
+    code = "import os, signal, sys, time; time.sleep(1); os.kill(int(sys.argv[1]), signal.SIGSTOP)"
+    code += "; time.sleep(4); os.kill(int(sys.argv[1]), signal.SIGCONT)"
+    with subprocess.Popen([sys.executable, "-c", code, str(os.getpid())]) as stopping:
+        busy = works(2**31 - 1)
+        found = played(of(module(tmp_path, act=busy)), task=CountTask(1), control="start=1s act=1h")
+        assert stopping.wait() == 0
+    assert found.verdicts() == ["on time"]
+
+
 def test_a_cancelled_match_ends_the_call(tmp_path):
     endless = of(module(tmp_path, act="(loop $again (br $again))"))
 
@@ -458,6 +470,19 @@ def test_nothing_beside_an_agent_is_executed_to_compile_it(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     agent.prepare()
     assert not (tmp_path / "executed").exists()
+
+
+def test_a_component_that_takes_endless_memory_to_compile_is_refused(tmp_path):
+    text = '(component $c0 (core module $m (func (export "f"))) (core instance (instantiate $m)))'
+    for depth in range(1, 10):
+        parts = f"(instance (instantiate $c{depth - 1})) " * 10
+        text = f"(component $c{depth} {text} {parts})"
+    file = tmp_path / "bomb.wasm"
+    file.write_bytes(wat2wasm(f"(component {text} (instance (instantiate $c9)))"))
+    assert file.stat().st_size < 1000
+    with pytest.raises(UsageError, match="compiling agent needs more than 4 GB of memory") as caught:
+        of(str(file)).prepare()
+    assert "\n" not in str(caught.value)
 
 
 def test_two_processes_may_compile_at_once(tmp_path):

@@ -75,10 +75,18 @@ _FIXED_SEED: Final = """(module
 _FIXED_SEED_FILE: Final = "hash_seed.cpython-314-wasm32-wasi.so"
 
 _COMPONENTIZE: Final = "import componentize_py; componentize_py.script()"
-_COMPILE: Final = """
+MAX_COMPILE_BYTES: Final = 4 * 1024**3
+"""Memory to compile a program: a component of 500 bytes can ask for any amount. Python takes 0.5 GB."""
+
+_COMPILE: Final = f"""
 import sys
 from pathlib import Path
 from flagfall.agents.wasm.engine import compile_wasm
+if sys.platform != "win32":
+    import resource
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = {MAX_COMPILE_BYTES}
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
 Path(sys.argv[2]).write_bytes(compile_wasm(Path(sys.argv[1]).read_bytes()))
 """
 
@@ -309,6 +317,8 @@ def _run(words: list[str], what: str, variables: dict[str, str]) -> None:
         )
     except subprocess.TimeoutExpired:
         raise UsageError(f"{what}: given up after {MAX_BUILD_SECONDS} s") from None
+    if done.returncode < 0:
+        raise UsageError(f"{what} needs more than {MAX_COMPILE_BYTES >> 30} GB of memory, or was killed")
     if done.returncode:
         found = _ERROR.findall(done.stderr)
         raise UsageError(f"{what}: {found[-1] if found else done.stderr[-500:].strip()}")

@@ -36,10 +36,12 @@ TICK_SECONDS: Final = 0.1
 """How often a call finds out whether it has to stop."""
 
 GUARD_SECONDS: Final = 60.0
-"""Real time of a call before the guard stops it, besides the time of its fuel."""
+"""Real time of a call before the guard stops it, besides the time of its fuel. It is counted in ticks, of
+which there are none while this process is stopped."""
 
-SLOW_UNITS: Final = 20_000_000
-"""Units of fuel a second that the slowest host does; a laptop does 1,000,000,000."""
+SLOW_UNITS: Final = 2_000_000
+"""Units of fuel a second that the slowest host does; a laptop does 1,000,000,000, and 15,000,000 of those
+that throw and catch exceptions."""
 
 MAX_TABLE_ELEMENTS: Final = 100_000
 MAX_INSTANCES: Final = 100
@@ -318,7 +320,7 @@ class Machine:
         self._system = system
         self._exports: _Exports | None = None
         self._stopped = False
-        self._until = 0.0
+        self._ticks_left = 0
         self._store = Store(engine())
         self._store.set_limits(memory, MAX_TABLE_ELEMENTS, MAX_INSTANCES, MAX_INSTANCES, 1)
         self._on_tick = _deadline_callback(self._tick)
@@ -326,7 +328,8 @@ class Machine:
 
     def _tick(self, _context: Any, _data: Any, ticks: Any, kind: Any) -> int:
         """Let a call go on for a tick, or end it: wasmtime takes an error for the end."""
-        if self._stopped or time.monotonic() > self._until:
+        self._ticks_left -= 1
+        if self._stopped or self._ticks_left < 0:
             error = WasmtimeError("stopped")
             return ctypes.cast(error._consume(), ctypes.c_void_p).value or 0  # noqa: SLF001
         ticks[0] = 1
@@ -356,7 +359,7 @@ class Machine:
             HostFault: it took much more real time than its fuel does.
         """
         store, system = self._store, self._system
-        self._until = time.monotonic() + GUARD_SECONDS + units / SLOW_UNITS
+        self._ticks_left = int((GUARD_SECONDS + units / SLOW_UNITS) / TICK_SECONDS)
         store.set_epoch_deadline(1)
         system.begin_call(store, units)
         try:
@@ -374,7 +377,7 @@ class Machine:
     def _fault(self, text: str, code: Any) -> Exception:
         if self._stopped:
             return Stopped()
-        if time.monotonic() > self._until:
+        if self._ticks_left < 0:
             return HostFault(f"{self._program.name}: this machine is too slow: the guard stopped a call")
         if self._system.ended:
             return AgentFault("crashed", self._system.ended)
