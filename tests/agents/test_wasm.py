@@ -144,6 +144,15 @@ def test_sleep_passes_on_the_clock_of_the_agent_and_costs_no_real_time():
     assert time.monotonic() - began < 300 * 0.01 + 30  # and a busy machine
 
 
+def test_moments_that_an_agent_has_waited_for_are_forgotten_and_others_are_bounded(monkeypatch):
+    monkeypatch.setattr(wasi, "MAX_MOMENTS", 3)
+    found = played(bot("Sleeper"), task=CountTask(20), control="untimed")
+    assert found.verdicts() == ["on time"] * 20
+    monkeypatch.setattr(wasi, "MAX_MOMENTS", 0)
+    (out,) = played(bot("Sleeper"), control="untimed").disqualified
+    assert (out.reason, "it keeps more than 0 moments to wait for" in out.detail) == ("crashed", True)
+
+
 def test_an_endless_turn_without_a_limit_ends_after_the_most_fuel(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "MAX_UNITS", 10_000_000)
     endless = module(tmp_path, act="(loop $again (br $again))")
@@ -273,11 +282,12 @@ def test_a_machine_that_is_too_slow_voids_the_match(tmp_path, monkeypatch):
         played(of(module(tmp_path, act="(loop $again (br $again))")), control="start=1s act=1h")
 
 
+@pytest.mark.release
 def test_time_for_which_the_program_is_stopped_is_not_counted_by_the_guard(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "GUARD_SECONDS", 3.0)
+    monkeypatch.setattr(engine, "GUARD_SECONDS", 12.0)  # far more than the call takes
     monkeypatch.setattr(engine, "SLOW_UNITS", 10**15)
     code = "import os, signal, sys, time; time.sleep(1); os.kill(int(sys.argv[1]), signal.SIGSTOP)"
-    code += "; time.sleep(4); os.kill(int(sys.argv[1]), signal.SIGCONT)"
+    code += "; time.sleep(13); os.kill(int(sys.argv[1]), signal.SIGCONT)"
     with subprocess.Popen([sys.executable, "-c", code, str(os.getpid())]) as stopping:
         busy = works(2**31 - 1)
         found = played(of(module(tmp_path, act=busy)), task=CountTask(1), control="start=1s act=1h")

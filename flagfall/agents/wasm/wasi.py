@@ -43,6 +43,9 @@ MAX_RANDOM_BYTES: Final = 1 << 16
 MAX_PRINT_BYTES: Final = 1 << 16
 """Most bytes that a call prints; the agent is told how many were taken."""
 
+MAX_MOMENTS: Final = 1_000
+"""Most moments to wait for that an agent keeps at a time; one more ends it."""
+
 _MAX_PARTS: Final = 64
 """Most parts that a call to print has, and most moments of which a call to sleep waits for the first."""
 
@@ -71,6 +74,7 @@ class System:
         self._store: Any = None
         self._used = self._given = self._left = 0
         self._wakes: dict[int, int] = {}
+        self._moments = 0
 
     def begin_call(self, store: Any, units: int) -> None:
         """Give the agent fuel for a call, which this thread makes."""
@@ -121,10 +125,17 @@ class System:
     # Moments to wait for, in components.
 
     def wake_at(self, when_ns: int) -> int:
-        """Return the number of a moment that can be waited for."""
-        number = len(self._wakes) + 1
-        self._wakes[number] = when_ns
-        return number
+        """Return the number of a moment that can be waited for, until `forget` is called with it."""
+        if len(self._wakes) >= MAX_MOMENTS:
+            self.end(f"it keeps more than {MAX_MOMENTS} moments to wait for")
+            return 0
+        self._moments += 1
+        self._wakes[self._moments] = when_ns
+        return self._moments
+
+    def forget(self, number: int) -> None:
+        """Forget a moment that the agent does not wait for any more."""
+        self._wakes.pop(number, None)
 
     def sleep_until(self, numbers: Iterable[int]) -> list[int]:
         """Sleep until the first of some moments; return the places of those that have come."""
@@ -320,6 +331,10 @@ def _wake_at(when_ns: int) -> Any:
     return _own("pollable", _call.system.wake_at(when_ns))
 
 
+def _forget(_store: Any, number: int) -> None:
+    _call.system.forget(number)
+
+
 def _date(_store: Any) -> Any:
     seconds, nanoseconds = divmod(_call.system.now_ns(), _NS)
     return SimpleNamespace(seconds=seconds, nanoseconds=nanoseconds)
@@ -415,9 +430,8 @@ def component_linker(engine: Engine, component: components.Component) -> compone
                 for member, kind in ((member, one.ty) for member, one in instance.exports(engine).items()):
                     if isinstance(kind, components.ResourceType):
                         number = types.setdefault(member, len(types) + 1)
-                        names.add_resource(
-                            member, components.ResourceType.host(number), lambda _store, _number: None
-                        )
+                        dropped = _forget if member == "pollable" else lambda _store, _number: None
+                        names.add_resource(member, components.ResourceType.host(number), dropped)
                     elif isinstance(kind, components.FuncType):
                         names.add_func(member, _paid(f"{interface} {member}"))
     return linker
