@@ -39,13 +39,12 @@ class TurnDelay:
 
     Attributes:
         delay_ns: the time of the turn that was taken last that passed, or passes, before the agent sees it.
-        rate: the rate of the agent's work; `None` if that is not measured.
+        rate: the rate of the agent's work, with the factor `cpu` in it; `None` if that is not measured.
     """
 
     __slots__ = (
         "_channel",
         "_clock",
-        "_cpu",
         "_delays",
         "_keeper",
         "_put_back",
@@ -65,8 +64,7 @@ class TurnDelay:
         clock: VirtualClock,
     ) -> None:
         self.delay_ns: int = 0
-        self.rate: Rate | None = model.rate
-        self._cpu = model.cpu
+        self.rate: Rate | None = None if model.rate is None else model.rate.slowed(model.cpu)
         self._turn_clock = turn_clock
         self._channel = channel
         self._keeper = keeper
@@ -103,8 +101,7 @@ class TurnDelay:
             time_ns: at most `MAX_LATENCY_NS` of it pass.
             own_scopes: see `flagfall.timing.clocks.VirtualClock.jump`.
         """
-        passes_ns = min(round(self._cpu * time_ns), MAX_LATENCY_NS)
-        self._ready_ns = ready_ns = self._clock.now_ns + passes_ns
+        self._ready_ns = ready_ns = self._clock.now_ns + min(time_ns, MAX_LATENCY_NS)
         return self._clock.jump(ready_ns, own_scopes)
 
     async def spend(self) -> None:

@@ -40,6 +40,10 @@ class Fuel:
     def __str__(self) -> str:
         return f"fuel({count_text(self.per_second)}/s)"
 
+    def slowed(self, factor: float) -> Fuel:
+        """Return the rate of a machine that is slower by a factor."""
+        return Fuel(max(1, round(self.per_second / factor)))
+
     def time_ns(self, units: int) -> int:
         """Return the think time of a number of units in nanoseconds, rounded up."""
         return -(-units * S // self.per_second)
@@ -75,6 +79,11 @@ class Tokens:
         if self.first_ns:
             words.append(f"first={format_duration(self.first_ns)}")
         return f"tokens({', '.join(words)})"
+
+    def slowed(self, factor: float) -> Tokens:
+        """Return the rates of a machine that is slower by a factor."""
+        prompt = None if self.prompt is None else self.prompt / factor
+        return Tokens(self.per_second / factor, prompt, round(self.first_ns * factor))
 
     def time_ns(self, prompt: int, answer: int, requests: int = 1) -> int:
         """Return the think time of one or more requests in nanoseconds.

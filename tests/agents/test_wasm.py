@@ -127,6 +127,21 @@ def test_an_endless_loop_is_judged_late_and_ends_at_its_hard_limit_to_the_nanose
     ]
 
 
+@pytest.mark.parametrize("factor", ["0.5", "2"])
+def test_the_work_of_a_faster_machine_ends_at_the_same_limit(factor: str, tmp_path):
+    fuel = SeatLatency.parse(f"fuel(1G/s) cpu={factor}")
+    agent = of(module(tmp_path, act="(loop $again (br $again))"))
+    found = played(agent, task=CountTask(5), control="act=40ms/70ms", fuel=fuel)
+    assert [(one.reason, one.at_ns) for one in found.disqualified] == [
+        ("late", found.events[1].at_ns + 70 * MS)
+    ]
+    work = module(tmp_path, act=works(1_000))
+    (spent,), (usual,) = (
+        {turn.spent_ns for turn in played(of(work), fuel=one).turns} for one in (fuel, FUEL)
+    )
+    assert spent == float(factor) * usual
+
+
 def test_other_seats_play_on_as_if_alone(tmp_path):
     endless = of(module(tmp_path, act="(loop $again (br $again))"))
     both = played(endless, bot("Lotto"), task=TogetherTask(2, 20), control="act=40ms/70ms")

@@ -27,6 +27,7 @@ from flagfall.code_loader import files_of_file, files_of_module
 from flagfall.errors import UNRESPONSIVE, AgentFault
 from flagfall.kernel.outcomes import STDERR_BYTES, end_of
 from flagfall.timing import NEVER_NS, VirtualClock
+from flagfall.timing.distributions import MAX_LATENCY_NS
 from flagfall.timing.rates import Fuel
 
 if TYPE_CHECKING:
@@ -190,7 +191,8 @@ class _Calls:
             raise AgentFault(
                 UNRESPONSIVE, f"it used {units:,} units of fuel for one answer, which is the most"
             )
-        return await trio.sleep_forever()  # until its clock has disqualified it
+        while True:  # until its clock has disqualified it
+            await seat.spend(MAX_LATENCY_NS)
 
     def _export(self) -> str:
         if not self._is_started:
