@@ -133,7 +133,7 @@ class Cup:
         for name, spec in agents.items():
             host = 'host = "wasm"\n' if ".py:" in spec and not in_processes else ""
             lines.append(f'[[agents]]\nname = "{name}"\nspec = "{spec}"\n{host}{own}')
-        lines.append(f'[[tasks]]\ntask = "{self.folder / "game.py"}:Amounts"\nscore = "reward"\n')
+        lines.append('[[tasks]]\ntask = "game.py:Amounts"\nscore = "reward"\n')
         lines.append(f"[stop]\nmatches = {self.matches}\n")
         (self.folder / "plan.toml").write_text("\n".join(lines))
 

@@ -454,8 +454,13 @@ class _Judge:
                 after.busy_ns == before.busy_ns and self._is_longer(before, after)
             )
             return "disqualified" if is_same else "unknown"
-        if self._busy is None or min(before.busy_ns, before.hard_ns) <= judged_ns:
-            return self._verdict(after, (min(before.busy_ns, before.hard_ns, judged_ns), NEVER_NS))
+        over_ns = min(before.busy_ns, before.hard_ns)
+        if self._busy is None or over_ns <= judged_ns:
+            used = min(over_ns, judged_ns), NEVER_NS
+            if self._verdict(before, used) in LATE_VERDICTS:
+                # The loop was held up past both limits, and its answer was read before the turn was judged.
+                return "disqualified" if is_late(over_ns, min(after.busy_ns, after.hard_ns)) else "unknown"
+            return self._verdict(after, used)
         # It was busy with an older turn for the hard limit then, at most a turn's limit of it in this turn.
         older_ns = max(since_ns - self._busy.began_ns, hard_ns - judged_ns)
         after = after._replace(busy_ns=self._busy.after_ns)

@@ -128,6 +128,7 @@ def test_the_journal_is_the_same_at_any_speed_of_the_server(
             assert not {"seconds", "rate_limited", "server_errors", "broken_answers"} & note.keys()
 
 
+@pytest.mark.filterwarnings("ignore:Async generator 'httpx:ResourceWarning")  # where the server hangs up
 def test_no_turn_of_2000_is_lost_to_a_server_that_answers_in_the_end(server: Any, tmp_path: Path):
     def task() -> Any:
         return game(CountTask, 2_000)

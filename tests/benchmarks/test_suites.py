@@ -22,6 +22,12 @@ PAGE = (ROOT / "benchmarks" / "README.md").read_text()
 HEADER = "| row | meaning | target | limit |"
 ABSENT_GAME = "<game>, all rows"
 
+LONG = {"adaptive", "load", "stops", "tournament", "vector", "viewer", "wasm"}
+"""Suites that take a quarter of a minute or more at a hundredth of their size."""
+
+WITH_LONG = int(os.environ.get("FLAGFALL_SUITES", "0"))
+"""`FLAGFALL_SUITES=1` for these, too, by hand: two minutes of two processors."""
+
 
 def described(suite: str) -> dict[str, list[str]]:
     """Return the cells beside each row name in the table of a suite."""
@@ -44,7 +50,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", [suite for suite in SUITES if WITH_LONG or suite not in LONG])
 def test_suite_at_a_hundredth_has_the_rows_that_the_page_describes(suite, tmp_path):
     kept = tmp_path / "run.jsonl"
     words = [sys.executable, "-m", "benchmarks", suite, "--scale", "100", "--json", str(kept)]

@@ -26,7 +26,7 @@ from flagfall.tasks.building import build_scheduler
 from flagfall.timing import MS, VirtualClock
 from tests.fakes import CountTask, InTurnTask, ListScheduler, TogetherTask
 
-BRANCHES = int(os.environ.get("FLAGFALL_BRANCHES", "2000"))
+BRANCHES = int(os.environ.get("FLAGFALL_BRANCHES", "1000"))
 """Each costs 10 ms of the processor; `FLAGFALL_BRANCHES=10000` for a longer run by hand."""
 
 TIMES_MS = (0, 0, 1, 10, 39, 40, 41, 50, 90)

@@ -26,7 +26,7 @@ from flagfall.recording.think_times import (
 )
 from flagfall.recording.what_if import judge_match
 from flagfall.timing import MS, TimeControl, VirtualClock
-from tests.fakes import CountTask, InTurnTask, ListScheduler, Played, Sleeper, TogetherTask, play_here
+from tests.fakes import CountTask, InTurnTask, ListScheduler, Played, Sleeper, TogetherTask, play, play_here
 from tests.kernel.test_determinism import Whimsical
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -169,6 +169,23 @@ def test_matches_of_every_family_are_judged_as_they_were(task: str, tmp_path: Pa
             [task], agents, clock="virtual", steps=60, seed=number, time_control=control, journal=path
         )
         assert_as_recorded(read_times(path))
+
+
+def test_an_answer_that_is_read_after_both_limits_is_judged_as_it_was():
+    """The loop was held up, so no deadline came before the answer."""
+
+    async def act(observation: Any) -> int:
+        if observation == 2:
+            trio.lowlevel.current_clock().stall(78 * MS)
+        return 7
+
+    times = times_of(play(CountTask(10), act, control="act=4ms/40ms").events)
+    assert [VERDICTS[code] for code in times.seats[0].verdict] == ["on time", "on time", "disqualified"]
+    assert_as_recorded(times)
+    (shorter,) = judge_match(times, TimeControl.parse("act=2ms/20ms")).seats
+    assert (shorter.changed, shorter.out) == (None, "turn 2")
+    (longer,) = judge_match(times, TimeControl.parse("act=4ms/1s")).seats
+    assert (longer.changed, longer.after) == (2, "unknown")
 
 
 @pytest.mark.release

@@ -48,7 +48,7 @@ RUNS = 18_000
 """Most matches in which a planted bug has to be found: 60 seconds, at 300 a second."""
 
 
-SCHEDULES = int(os.environ.get("FLAGFALL_SCHEDULES", "1500"))
+SCHEDULES = int(os.environ.get("FLAGFALL_SCHEDULES", "1000"))
 """Matches of a campaign, 150 for each second of the processor; `FLAGFALL_SCHEDULES=50000` for one by hand."""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.fuel_cup import Cup, burning, differences, played_turns
 
-MATCHES = int(os.environ.get("FLAGFALL_FUEL_MATCHES", "30"))
+MATCHES = int(os.environ.get("FLAGFALL_FUEL_MATCHES", "20"))
 """`FLAGFALL_FUEL_MATCHES=1000` for a longer run by hand: ten minutes."""
 
 
@@ -22,9 +22,8 @@ def test_journals_are_the_same_on_a_busy_machine_and_with_any_number_of_jobs(tmp
     cup.write()
     alone = cup.play("alone", jobs=1)
     with burning(4):
-        busy = [cup.play(f"jobs {jobs}", jobs=jobs, hash_seed=jobs) for jobs in (2, 4)]
+        busy = cup.play("busy", jobs=4, hash_seed=1)
     assert len(list(alone.iterdir())) == MATCHES
-    for journals in busy:
-        assert differences(alone, journals) == (0, 0)
+    assert differences(alone, busy) == (0, 0)
     seen = Counter(verdict for verdict, _ in played_turns(alone).values())
     assert min(seen["on time"], seen["late"], seen["disqualified"]) > MATCHES // 2, seen
