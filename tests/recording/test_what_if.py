@@ -176,7 +176,8 @@ def test_an_answer_that_is_read_after_both_limits_is_judged_as_it_was():
 
     async def act(observation: Any) -> int:
         if observation == 2:
-            trio.lowlevel.current_clock().stall(78 * MS)
+            clock: Any = trio.lowlevel.current_clock()
+            clock.stall(78 * MS)
         return 7
 
     times = times_of(play(CountTask(10), act, control="act=4ms/40ms").events)
