@@ -185,9 +185,9 @@ class HostSeat:
 
     async def spend(self, time_ns: int) -> None:
         """Let think time pass that was measured, before the answer. Only for a seat with a rate."""
-        delay = self.delay
-        if delay is not None and not delay.spend_at_once(time_ns, self.has_own_scopes):
-            await (delay.spend() if self.hold is None else self.hold.release(delay.spend()))
+        wait = None if self.delay is None else self.delay.spend(time_ns, self.has_own_scopes)
+        if wait is not None:
+            await (wait if self.hold is None else self.hold.release(wait))
 
     @property
     def is_asked(self) -> bool:

@@ -11,7 +11,7 @@ Rule 3: the time of a stall passes first, and is credited as it passes. So a lim
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flagfall.kernel.outcomes import derive_seed
 from flagfall.timing.control import PHASES
@@ -19,6 +19,8 @@ from flagfall.timing.distributions import MAX_LATENCY_NS
 from flagfall.timing.timekeeper import sleep_until_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     import numpy as np
 
     from flagfall.kernel.channels.turn_channel import Envelope, TurnChannel
@@ -94,19 +96,15 @@ class TurnDelay:
             self._turn_clock.not_lost_ns -= stall_ns
         return clock.jump(ready_ns, own_scopes)
 
-    def spend_at_once(self, time_ns: int, own_scopes: bool) -> bool:
-        """Begin a measured think time, and return whether it is over; otherwise `spend` lets it pass.
+    def spend(self, time_ns: int, own_scopes: bool) -> Coroutine[Any, Any, None] | None:
+        """Let a measured think time pass at once; return the wait for it where that would not be the same.
 
         Args:
             time_ns: at most `MAX_LATENCY_NS` of it pass.
             own_scopes: see `flagfall.timing.clocks.VirtualClock.jump`.
         """
-        self._ready_ns = ready_ns = self._clock.now_ns + min(time_ns, MAX_LATENCY_NS)
-        return self._clock.jump(ready_ns, own_scopes)
-
-    async def spend(self) -> None:
-        """Let the rest of a measured think time pass."""
-        await sleep_until_ns(self._keeper, self._ready_ns)
+        until_ns = self._clock.now_ns + min(time_ns, MAX_LATENCY_NS)
+        return None if self._clock.jump(until_ns, own_scopes) else sleep_until_ns(self._keeper, until_ns)
 
     async def sleep(self, envelope: Envelope) -> None:
         """Let the delay of the envelope pass; meanwhile it cannot be answered."""

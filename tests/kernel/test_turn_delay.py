@@ -449,3 +449,24 @@ def test_the_most_that_an_agent_may_use_ends_at_its_hard_limit():
         assert all(0 <= spent < 40 * MS for spent in in_time)
     assert max(most) == S
     assert any(960 * MS < one < S for one in most), "the turn was posted while an older one was late"
+
+
+def test_measured_work_leaves_the_delay_of_a_turn_that_was_put_back():
+    seen: list[int] = []
+
+    class Host:
+        kind, name = "task", "impatient"
+
+        async def run(self, seat: Any, _briefing: Any) -> None:
+            await seat.agent.turn()  # start
+            seat.agent.reply()
+            with trio.move_on_after(0.01):
+                await seat.agent.turn()
+            await seat.spend(5 * MS)
+            seen.append(seat.now())
+            await seat.agent.turn()
+            seen.append(seat.now())
+            seat.agent.reply(1)
+
+    play(CountTask(1), Host(), control="untimed", think=models("act=30ms fuel(1k/s)"), steps=1)
+    assert seen == [15 * MS, 30 * MS]

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -258,6 +258,7 @@ def _compiled_key(digest: str) -> str:
     return _key([digest, _version("wasmtime"), platform.machine(), SETTINGS])
 
 
+@cache
 def _version(library: str) -> str:
     from importlib.metadata import version  # noqa: PLC0415 - few processes need it
 
