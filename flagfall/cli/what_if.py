@@ -101,12 +101,12 @@ def parse_rates(texts: Sequence[str]) -> list[Rate]:
 
 
 def _rate_of(text: str) -> Rate:
-    model = SeatLatency.parse(text)
-    if model.rate is None or model != SeatLatency(rate=model.rate):
+    rate = SeatLatency.parse(text).only_rate
+    if rate is None:
         raise UsageError(
             f"--think {text!r}: recorded matches are judged under a rate alone, such as tokens(30/s)"
         )
-    return model.rate
+    return rate
 
 
 def check_plot(output: Path) -> PlotFormat:

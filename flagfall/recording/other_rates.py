@@ -54,8 +54,8 @@ def _recorded_fuel(times: MatchTimes, seat: int) -> Fuel | None:
     texts = times.header.think
     if seat >= len(texts) or not texts[seat]:
         return None
-    model = SeatLatency.parse(texts[seat])
-    return model.rate if isinstance(model.rate, Fuel) and model == SeatLatency(rate=model.rate) else None
+    rate = SeatLatency.parse(texts[seat]).only_rate
+    return rate if isinstance(rate, Fuel) else None
 
 
 def _scaled(time_ns: int, was: Fuel, rate: Fuel) -> int:

@@ -109,6 +109,11 @@ class SeatLatency:
         )
 
     @property
+    def only_rate(self) -> Rate | None:
+        """Return the rate of a model that sets nothing else; `None` for any other model."""
+        return self.rate if self == SeatLatency(rate=self.rate) else None
+
+    @property
     def draws(self) -> bool:
         """Return whether times are drawn, which pass before the agent sees a turn."""
         return any(getattr(self, name) is not None for name in (*_DISTRIBUTIONS, *_CHANCES))

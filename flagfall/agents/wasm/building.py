@@ -128,11 +128,11 @@ def program_of(spec: AgentSpec, name: str) -> Program:
     _build(spec, wasm, name)
     compiled = _compiled(wasm)
     try:
-        return _load(compiled, wasm, name)
+        return _load(compiled, wasm)
     except Unusable:  # such as of another machine with the same home folder
         compiled.unlink()
         _build(spec, wasm, name)
-        return _load(compiled, wasm, name)
+        return _load(compiled, wasm)
 
 
 def _build(spec: AgentSpec, wasm: Path, name: str) -> None:
@@ -171,11 +171,11 @@ def _compiled(wasm: Path) -> Path:
 
 
 @lru_cache(maxsize=64)
-def _load(compiled: Path, wasm: Path, name: str) -> Program:
+def _load(compiled: Path, wasm: Path) -> Program:
     from flagfall.agents.wasm.engine import Program, is_component  # noqa: PLC0415 - an extra
 
     with wasm.open("rb") as file:
-        return Program(compiled, is_component=is_component(file.read(8)), name=name)
+        return Program(compiled, is_component=is_component(file.read(8)))
 
 
 atexit.register(_load.cache_clear)  # wasmtime's Python fails where its objects outlive its modules

@@ -109,9 +109,8 @@ class Program:
         Unusable: it was compiled for another processor, or is damaged.
     """
 
-    def __init__(self, compiled: Path, *, is_component: bool, name: str) -> None:
-        self.name = name
-        self._link: Callable[[Store], _Exports]
+    def __init__(self, compiled: Path, *, is_component: bool) -> None:
+        self._link: Callable[[Store, str], _Exports]
         kind: Any = components.Component if is_component else Module
         try:
             program = kind.deserialize_file(engine(), str(compiled))
@@ -119,11 +118,15 @@ class Program:
             raise Unusable(str(error)) from error
         exports = _ComponentExports if is_component else _ModuleExports
         linker: Any = (component_linker if is_component else module_linker)(engine(), program)
-        self._link = lambda store: exports(store, linker.instantiate(store, program), name)
+        self._link = lambda store, name: exports(store, linker.instantiate(store, program), name)
 
-    def link(self, store: Store) -> _Exports:
-        """Return the exports of a new instance; raises `UsageError` if it lacks one of `agent.wit`."""
-        return self._link(store)
+    def link(self, store: Store, name: str) -> _Exports:
+        """Return the exports of a new instance, for an agent of that name.
+
+        Raises:
+            UsageError: it lacks one of `agent.wit`.
+        """
+        return self._link(store, name)
 
 
 def compile_wasm(wasm: bytes) -> bytes:
@@ -307,15 +310,17 @@ class Machine:
     """One agent's instance of a program, with memory and fuel of its own; of one match.
 
     Args:
-        memory: the most bytes of its memory.
+        name: the agent's, for messages.
+        memory: the most bytes that it may have.
         system: what it has of the world.
 
     Attributes:
         used: the fuel that the last call has used.
     """
 
-    def __init__(self, program: Program, memory: int, system: System) -> None:
+    def __init__(self, program: Program, name: str, memory: int, system: System) -> None:
         self.used = 0
+        self._name = name
         self._program = program
         self._system = system
         self._exports: _Exports | None = None
@@ -364,7 +369,7 @@ class Machine:
         system.begin_call(store, units)
         try:
             if self._exports is None:
-                self._exports = self._program.link(store)
+                self._exports = self._program.link(store, self._name)
             answer = self._exports.call(export, message)
         except (WasmtimeError, Trap) as error:
             raise self._fault(str(error), getattr(error, "trap_code", None)) from None
@@ -378,7 +383,7 @@ class Machine:
         if self._stopped:
             return Stopped()
         if self._ticks_left < 0:
-            return HostFault(f"{self._program.name}: this machine is too slow: the guard stopped a call")
+            return HostFault(f"{self._name}: this machine is too slow: the guard stopped a call")
         if self._system.ended:
             return AgentFault("crashed", self._system.ended)
         if code is TrapCode.OUT_OF_FUEL or "all fuel consumed" in text:

@@ -114,7 +114,8 @@ class WasmHost:
             return
         prints = Prints(STDERR_BYTES, seat.number, lambda: calls.turn)
         rate = seat.rate if isinstance(seat.rate, Fuel) else None
-        machine = Machine(program, self._memory, System(rate or GUEST_RATE, briefing.seed, prints.add))
+        system = System(rate or GUEST_RATE, briefing.seed, prints.add)
+        machine = Machine(program, self.name, self._memory, system)
         calls = _Calls(seat, machine, rate)
         channel = ProtocolChannel(calls)
         session = WireSession(seat, briefing, self._text(), files=self._files())
