@@ -311,4 +311,5 @@ def test_every_command_that_plays_has_the_options(call: Any) -> None:
     tracks = ("gvgai train", "gvgai contest", "gvgai serve", "gvgai play-on")
     for command in ("run", "play", "curriculum", "tournament", "check-agent", *tracks):
         text = call(f"{command} --help").out
-        assert all(option in text for option in ("--log-level", "--log-format", "--log-file", "--sink"))
+        options = ("--log-level", "--log-format", "--log-file", "--sink", "--telemetry")
+        assert all(option in text for option in options)
