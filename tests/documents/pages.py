@@ -190,7 +190,9 @@ class Page:
         }
         path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
         cache = Path(kept.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        zig = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig")}  # an empty one costs half a minute of the processor
+        zig = {
+            "ZIG_GLOBAL_CACHE_DIR": str(cache / "zig")
+        }  # an empty one costs half a minute of the processor
         return kept | zig | {"PATH": path, "HOME": str(self.folder), "COLUMNS": "200"}
 
     def _shell(self, block: Block) -> str:
