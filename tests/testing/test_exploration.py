@@ -113,7 +113,7 @@ def test_every_invariant_holds_in_a_campaign_and_every_kind_of_fault_happens():
 @pytest.mark.release
 def test_every_invariant_of_tournaments_holds_and_every_kind_of_their_faults_happens():
     exploration = Exploration([Ground.of_tournament(small_plan(1))], 3)
-    assert exploration.search(150) is None, exploration.finding
+    assert exploration.search(100) is None, exploration.finding
     assert {row.name for row in FAULTS.values() if row.is_of_tournament} <= set(exploration.happened)
 
 
