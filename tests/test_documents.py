@@ -27,7 +27,7 @@ INNER_PAGES = [
 ]
 """Pages for those who change flagfall, which name any module."""
 
-MOST_NAMES = 81
+MOST_NAMES = 82
 """Public names in all, each counted once."""
 
 MAPS = {ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"}
