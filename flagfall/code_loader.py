@@ -301,7 +301,7 @@ def _from_file(path: Path, what: str) -> ModuleType:
 
 
 def _refuse_shared_imports(path: Path, what: str) -> None:
-    """Refuse a file that would get a module of another folder for one beside it: a process has one of a name."""
+    """Refuse a file that would get a module of another folder: a process has one of a name."""
     for name, file in _with_imports([path], path.parent).items():
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         found = getattr(sys.modules.get(module), "__file__", None)
@@ -309,8 +309,8 @@ def _refuse_shared_imports(path: Path, what: str) -> None:
             continue
         if Path(found).resolve() != file.resolve():
             raise UsageError(
-                f"{what} {path}: it imports {file.name} beside it, and the module {module!r} of this process is"
-                f" {found}: rename one of them, or choose host process"
+                f"{what} {path}: it imports {file.name} beside it, and the module {module!r} of this process"
+                f" is {found}: rename one of them, or choose host process"
             )
 
 

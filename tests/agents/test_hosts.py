@@ -238,7 +238,9 @@ def test_agents_of_one_process_share_no_helper_by_its_name(tmp_path: Path):
             "from shared_by_name import ANSWER\ndef act(observation):\n    return ANSWER\n"
         )
     assert load_agent(f"{tmp_path}/first/bot.py:act")(0) == 1
-    with pytest.raises(UsageError, match="it imports shared_by_name.py beside it, and the module") as caught:
+    with pytest.raises(
+        UsageError, match=r"it imports shared_by_name\.py beside it, and the module"
+    ) as caught:
         load_agent(f"{tmp_path}/second/bot.py:act")
     assert "\n" not in str(caught.value)
     assert load_agent(f"{tmp_path}/first/bot.py:act")(0) == 1
