@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -238,10 +239,14 @@ def test_agents_of_one_process_share_no_helper_by_its_name(tmp_path: Path):
             "from shared_by_name import ANSWER\ndef act(observation):\n    return ANSWER\n"
         )
     assert load_agent(f"{tmp_path}/first/bot.py:act")(0) == 1
-    with pytest.raises(UsageError, match="it imports shared_by_name.py beside it, and the module") as caught:
+    with pytest.raises(
+        UsageError, match=r"it imports shared_by_name\.py beside it, and the module"
+    ) as caught:
         load_agent(f"{tmp_path}/second/bot.py:act")
     assert "\n" not in str(caught.value)
     assert load_agent(f"{tmp_path}/first/bot.py:act")(0) == 1
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    assert load_agent(f"{tmp_path}/copy/bot.py:act")(0) == 1
 
 
 async def test_helper_modules_stand_beside_the_agents_file(tmp_path: Path):

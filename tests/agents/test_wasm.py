@@ -63,7 +63,7 @@ MODULE = """(module
 
 
 def module(folder: Path, *, act: str = "", start: str = "", imports: str = "", blanks: int = 0) -> str:
-    """Write a module that answers 1 in its first ten turns, and so many blanks; return its text as an agent."""
+    """Write a module that answers 1 in its first ten turns, and blanks; return its text as an agent."""
     ready, answer = b'{"type":"ready"}', b'{"type":"answer","number":0,"action":1}' + b" " * blanks
     fields = {
         "ready": _escaped(ready),
@@ -295,8 +295,8 @@ def spent_by(folder: Path, **parts: Any) -> int:
     [
         ("sched_yield", "", "", 0),
         ("random_get", "(param i32 i32)", "(i32.const 4096) (i32.const 100)", 100),
-        # 100 bytes, which lie at 4096 and are written as the one part that is named at 32
-        ("fd_write", "(param i32 i32 i32 i32)", "(i32.const 1) (i32.const 32) (i32.const 1) (i32.const 48)", 108),
+        # 100 bytes, which are written as the one part that is named at 32
+        ("fd_write", "(param i32 i32 i32 i32)", " ".join(f"(i32.const {of})" for of in (1, 32, 1, 48)), 108),
     ],
 )
 def test_a_call_of_the_host_has_its_price(tmp_path: Path, name: str, takes: str, call: str, carried: int):
