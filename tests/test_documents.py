@@ -17,6 +17,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "benchmarks" / "README.md",
 ]
 
