@@ -32,6 +32,7 @@ html_title = "flagfall"
 html_favicon = "images/flag.svg"
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_domain_indices = False
 
 myst_heading_anchors = 3
@@ -47,7 +48,15 @@ default_role = "code"  # docstrings write code as `this`
 
 nitpicky = True  # a type that is not described is an error, except:
 _NOT_PUBLIC = (
-    *("AgentTable", "EndOfMatch", "Fault", "FaultSchedule", "JournalError", "JournalTruncated", "LocalHostKind"),
+    *(
+        "AgentTable",
+        "EndOfMatch",
+        "Fault",
+        "FaultSchedule",
+        "JournalError",
+        "JournalTruncated",
+        "LocalHostKind",
+    ),
     *("PlayedTrack", "PlayedTurn", "Rate", "SeatLatency", "SeatLog", "Shown", "Sink", "Spaces", "Standings"),
     *("TaskDescription", "UntrustedImportError", "Usage"),
 )
@@ -56,7 +65,10 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(collections|contextlib|gymnasium|msgspec|np|numpy|os|pathlib|ssl|trio)\..*"),
     (r"py:.*", r"AbstractContextManager|Array|Path|Space"),
     # flagfall's own types that programs get and pass on, but do not import
-    (r"py:.*", r"flagfall\.(agents|environments|gvgai|kernel|recording|tasks|testing|timing|tournament)\..*\..*"),
+    (
+        r"py:.*",
+        r"flagfall\.(agents|environments|gvgai|kernel|recording|tasks|testing|timing|tournament)\..*\..*",
+    ),
     (r"py:.*", "|".join(_NOT_PUBLIC)),
 ]
 
@@ -65,6 +77,7 @@ _FIELD = re.compile(r"attr_dict\['(\w+)'\]\.default")
 _MODULES = re.compile(r"~?\b(?:[a-z_]+\.)+(?=[A-Za-z_])")
 _API_BLOCK = re.compile(r"^```\{eval-rst\}\n.*?^```\n", flags=re.DOTALL | re.MULTILINE)
 _TOCTREE = re.compile(r"^```\{toctree\}\n.*?^```\n+", flags=re.DOTALL | re.MULTILINE)
+_SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', flags=re.DOTALL)
 _COMMENT = re.compile(r"^<!-- .* -->\n", flags=re.MULTILINE)
 
 
@@ -77,7 +90,7 @@ def _api(env: BuildEnvironment) -> dict[str, str]:
 def _plain_signature(
     app: Sphinx, what: str, name: str, value: Any, _options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """Show the defaults of attrs classes and whole numbers as they are meant, and keep the text for Markdown."""
+    """Show defaults of attrs classes and whole numbers as they are meant, and keep the text for Markdown."""
 
     def default(found: re.Match[str]) -> str:
         shown = repr(attrs.fields_dict(value)[found[1]].default)
@@ -90,6 +103,8 @@ def _plain_signature(
     words = {"class": "class ", "exception": "exception "}.get(what, "")
     heading = "##" if what in {"class", "exception", "function", "data"} else "###"
     code = f"```python\n{words}{name}{text}\n```\n\n" if text else ""
+    if what == "module":  # the first of its page, which may have been read before
+        _api(app.env).clear()
     _api(app.env)[name] = "" if what == "module" else f"{heading} {name}\n\n{code}"
     return (shown, returned) if signature is not None else (None, returned)
 
@@ -110,7 +125,7 @@ def _keep_docstring(app: Sphinx, _what: str, name: str, _value: Any, _options: A
     _api(app.env)[name] += "\n".join(kept).strip() + "\n\n"
 
 
-def _list_names(app: Sphinx, what: str, name: str, value: Any, _options: Any, lines: list[str]) -> None:
+def _list_names(_app: Sphinx, what: str, name: str, value: Any, _options: Any, lines: list[str]) -> None:
     """Append a list of its names, with links, to the text of a module."""
     if what == "module":
         own = (each for each, of in vars(value).items() if getattr(of, "__module__", "") == name)
@@ -120,28 +135,32 @@ def _list_names(app: Sphinx, what: str, name: str, value: Any, _options: Any, li
             lines += [f"- :py:obj:`~{home}.{each}`: {first}"]
 
 
-def _tables_as_text(*arguments: Any) -> None:
-    """Show the Markdown tables of docstrings as they are written."""
+def _as_tables(*arguments: Any) -> None:
+    """Make tables of the Markdown tables in docstrings."""
     lines: list[str] = arguments[-1]
     shown: list[str] = []
-    in_table = False
-    for line in lines:
-        if line.startswith("|") and not in_table:
-            shown += ["::", ""]
-        in_table = line.startswith("|")
-        shown.append(f"    {line}" if in_table else line)
-    lines[:] = shown
+    for at, line in enumerate(lines):
+        cells = re.split(r" *(?<!\\)\| *", line)[1:-1] if line.startswith("|") else []
+        if cells and not (at and lines[at - 1].startswith("|")):
+            shown += [".. list-table::", "   :header-rows: 1", ""]
+        if not cells:
+            shown.append(line)
+        elif set(cells) != {"---"}:
+            shown += [f"   {'-' if cell else '*'} - {text}" for cell, text in enumerate(cells)]
+    lines[:] = [line.replace("   - - ", "     - ") for line in shown]
 
 
 def _complete_page(_app: Sphinx, page: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Link the page as Markdown, and complete what axe-core misses: levels of headings, code that keys scroll."""
+    """Link the page as Markdown, and add what axe-core misses: levels of headings, code that keys scroll."""
     if doctree is not None:
         link = f'<link rel="alternate" type="text/markdown" href="{page}.md">'
         context["metatags"] = f"{context.get('metatags', '')}\n{link}"
     for part in ("body", "furo_navigation_tree"):
         if text := context.get(part):
-            with_level = text.replace('role="heading">', 'role="heading" aria-level="2">')
-            context[part] = with_level.replace("<pre>", '<pre tabindex="0">')
+            text = text.replace('role="heading">', 'role="heading" aria-level="2">')
+            text = text.replace("<pre>", '<pre tabindex="0">')
+            text = text.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+            context[part] = _SIGNATURE.sub(lambda found: re.sub("<(dl|dd)>", r'<\1 role="none">', found[0]), text)
 
 
 def _contents(env: BuildEnvironment, page: str) -> str:
@@ -194,7 +213,7 @@ def setup(app: Sphinx) -> None:
     """
     app.connect("autodoc-process-signature", _plain_signature)
     app.connect("autodoc-process-docstring", _keep_docstring, priority=400)  # before napoleon's
-    app.connect("autodoc-process-docstring", _tables_as_text)
+    app.connect("autodoc-process-docstring", _as_tables)
     app.connect("autodoc-process-docstring", _list_names)
     app.connect("html-page-context", _complete_page, priority=900)  # after the theme's own
     app.connect("build-finished", _write_markdown)

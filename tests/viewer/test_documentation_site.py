@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.viewer.browser import OpenPage, Scheme, check_accessibility
+from tests.viewer.browser import NARROW, WIDE, OpenPage, check_accessibility, check_width
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -115,8 +115,12 @@ def test_no_page_is_too_long() -> None:
     assert long == {}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index", "time", "own-tasks"])
-def test_pages_are_accessible(open_page: OpenPage, address: str, name: str, scheme: Scheme) -> None:
-    page = open_page(f"{address}/{name}.html", scheme=scheme)
-    check_accessibility(page)
+def test_every_page_is_accessible_and_fits_its_window(site: Path, address: str, open_page: OpenPage) -> None:
+    page = open_page()
+    for file in sorted(site.glob("*.html")):
+        for width, scheme in ((NARROW, "dark"), (WIDE, "light")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            page.goto(f"{address}/{file.name}")
+            check_width(page)
+            check_accessibility(page)
