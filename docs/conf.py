@@ -150,6 +150,10 @@ def _as_tables(*arguments: Any) -> None:
     lines[:] = [line.replace("   - - ", "     - ") for line in shown]
 
 
+def _as_plain_lines(signature: re.Match[str]) -> str:
+    return re.sub("<(dl|dd)>", r'<\1 role="none">', signature[0])
+
+
 def _complete_page(_app: Sphinx, page: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Link the page as Markdown, and add what axe-core misses: levels of headings, code that keys scroll."""
     if doctree is not None:
@@ -160,7 +164,7 @@ def _complete_page(_app: Sphinx, page: str, _template: str, context: dict[str, A
             text = text.replace('role="heading">', 'role="heading" aria-level="2">')
             text = text.replace("<pre>", '<pre tabindex="0">')
             text = text.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
-            context[part] = _SIGNATURE.sub(lambda found: re.sub("<(dl|dd)>", r'<\1 role="none">', found[0]), text)
+            context[part] = _SIGNATURE.sub(_as_plain_lines, text)
 
 
 def _contents(env: BuildEnvironment, page: str) -> str:
@@ -180,7 +184,9 @@ def _contents(env: BuildEnvironment, page: str) -> str:
 def _as_markdown(env: BuildEnvironment, page: str) -> str:
     """Return a page as Markdown whose links lead to files of the site."""
     text = Path(env.doc2path(page)).read_text(encoding="utf-8")
-    api = env.__dict__.get("flagfall_api", {}).get(page, {})
+    shown = env.get_domain("py").data["objects"]  # autodoc asks for what modules import, too
+    kept = env.__dict__.get("flagfall_api", {}).get(page, {})
+    api = {name: entry for name, entry in kept.items() if name in shown}
     order = {name: at for at, name in enumerate(api)}  # members come after all classes, and the module first
     names = sorted(api, key=lambda name: (order.get(name.rpartition(".")[0]) or order[name], order[name]))
     text = _API_BLOCK.sub(lambda _: "".join(api[name] for name in names), _COMMENT.sub("", text))
