@@ -281,6 +281,7 @@ def _imported(tree: ast.Module | None) -> set[str]:
 
 def _from_file(path: Path, what: str) -> ModuleType:
     check_file(path, what)
+    _refuse_shared_imports(path.resolve(), what)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # modules beside the file can be imported, as by `python file.py`
@@ -297,6 +298,20 @@ def _from_file(path: Path, what: str) -> ModuleType:
         del sys.modules[spec.name]
         raise _import_failed(f"{what} {path}", error) from error
     return module
+
+
+def _refuse_shared_imports(path: Path, what: str) -> None:
+    """Refuse a file that would get a module of another folder for one beside it: a process has one of a name."""
+    for name, file in _with_imports([path], path.parent).items():
+        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        found = getattr(sys.modules.get(module), "__file__", None)
+        if file == path or found is None or module.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        if Path(found).resolve() != file.resolve():
+            raise UsageError(
+                f"{what} {path}: it imports {file.name} beside it, and the module {module!r} of this process is"
+                f" {found}: rename one of them, or choose host process"
+            )
 
 
 def _from_module(name: str, what: str) -> ModuleType:

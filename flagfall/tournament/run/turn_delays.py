@@ -34,7 +34,6 @@ BEGUN: Final = -1
 """In place of a delay: a match has begun to play."""
 
 _SAMPLE: Final = struct.Struct("=qqi")
-SAMPLE_BYTES: Final = _SAMPLE.size
 
 
 @attrs.frozen
