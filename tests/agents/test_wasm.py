@@ -296,7 +296,12 @@ def spent_by(folder: Path, **parts: Any) -> int:
         ("sched_yield", "", "", 0),
         ("random_get", "(param i32 i32)", "(i32.const 4096) (i32.const 100)", 100),
         # 100 bytes, which lie at 4096 and are written as the one part that is named at 32
-        ("fd_write", "(param i32 i32 i32 i32)", "(i32.const 1) (i32.const 32) (i32.const 1) (i32.const 48)", 108),
+        (
+            "fd_write",
+            "(param i32 i32 i32 i32)",
+            "(i32.const 1) (i32.const 32) (i32.const 1) (i32.const 48)",
+            108,
+        ),
     ],
 )
 def test_a_call_of_the_host_has_its_price(tmp_path: Path, name: str, takes: str, call: str, carried: int):

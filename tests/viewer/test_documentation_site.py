@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.test_documents import CODE, FACADE, LINK, anchors
-from tests.viewer.browser import NARROW, WIDE, OpenPage, check_accessibility, check_width
+from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, check_accessibility, check_width
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -28,6 +28,8 @@ MAX_LINES: Final = 500
 
 KINDS: Final = ("architecture", "index", "reference-tournament", "search", "time", "tutorial")
 """A page of each kind: the picture, the contents, a module, a script, tables, programs with their outputs."""
+
+WINDOWS: Final[tuple[tuple[int, Scheme], ...]] = ((NARROW, "dark"), (WIDE, "light"))
 
 MAX_EXAMINED: Final = int(os.environ.get("FLAGFALL_EXAMINED_PAGES", "6"))
 """Pages that axe-core examines, those of `KINDS` first; it takes a second for each width."""
@@ -161,7 +163,7 @@ def test_every_page_fits_its_window_and_the_first_are_accessible(
     names = sorted((file.stem for file in site.glob("*.html")), key=lambda name: (name not in KINDS, name))
     page = open_page()
     for at, name in enumerate(names):
-        for width, scheme in ((NARROW, "dark"), (WIDE, "light")):
+        for width, scheme in WINDOWS:
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=scheme)
             page.goto(f"{address}/{name}.html")
