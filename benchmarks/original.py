@@ -81,8 +81,9 @@ def _compiled(folder: Path) -> str:
     except subprocess.TimeoutExpired:
         raise UsageError(f"{VARIABLE}: javac takes more than {LIMIT_SECONDS} s for {folder}") from None
     if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if "error:" in line] or [done.stderr.strip()]
-        raise UsageError(f"{VARIABLE}: {folder} cannot be compiled: {errors[0]}")
+        lines = [*done.stderr.splitlines(), f"exit code {done.returncode}"]
+        error = next((line for line in lines if "error:" in line), lines[0])
+        raise UsageError(f"{VARIABLE}: {folder} cannot be compiled: {error}")
     return classes
 
 
