@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -31,6 +32,13 @@ _SIZE = re.compile(r"([0-9]{1,15})([A-Za-z]*)")
 _COUNT = re.compile("[0-9]{1,15}")
 _CORES = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _SPELLINGS: Final = {unit.lower(): unit for unit in UNITS}
+
+
+def usable_cores() -> set[int]:
+    """Return the processor cores that this process may use: all of them where the system does not tell."""
+    if sys.platform == "linux":
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
 
 
 def parse_size(text: str) -> int:
