@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -159,9 +160,25 @@ def _origin(peer: Any) -> str:
 
 def is_hung_up(fd: int) -> bool:
     """Return true if the other end of a socket has closed, even if data before that is still unread."""
+    hung_up = select.POLLHUP
+    if sys.platform == "linux":  # elsewhere the other one tells of an end that is closed for writing, too
+        hung_up = select.POLLRDHUP
     poll = select.poll()
-    poll.register(fd, select.POLLRDHUP)
+    poll.register(fd, hung_up)
     return bool(poll.poll(0))
+
+
+def keep_alive(stream: trio.SocketStream) -> None:
+    """Let the system find out that the other end of a connection is gone, even if nothing is sent.
+
+    Raises:
+        OSError: the connection is closed.
+    """
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "darwin":
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPALIVE, _KEEPALIVE_SECONDS)
+    else:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_SECONDS)
 
 
 def has_many_blanks(data: bytes) -> bool:
@@ -177,7 +194,7 @@ MAX_WAITING: Final = 8
 """Authenticated connections that may wait for a match; a seat needs one. They are counted apart from those in
 `Handshakes`, so unauthenticated clients take no place from them."""
 
-KEEPALIVE_SECONDS: Final = 30
+_KEEPALIVE_SECONDS: Final = 30
 """After this time without data the system asks whether the other end is there: a client may wait for a match
 without limit."""
 
@@ -270,8 +287,7 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
         self.connected += 1
         try:
             peer = stream.socket.getpeername()
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+            keep_alive(stream)
         except OSError:  # it is closed already
             stream.socket.close()
             self.handshakes.refused += 1

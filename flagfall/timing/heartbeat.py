@@ -67,8 +67,6 @@ class Heartbeat:
     """
 
     def __init__(self) -> None:
-        if not sys.platform.startswith("linux"):
-            raise OSError("only Linux counts the wake-ups of a thread")
         self._signal = _claimed_signal()
         read_fd, self._write_fd = os.pipe()
         self._thread = threading.Thread(
@@ -169,6 +167,8 @@ def _claimed_signal() -> int:
     Raises:
         OSError: all of them are in use.
     """
+    if sys.platform != "linux":
+        raise OSError("only Linux counts the wake-ups of a thread")
     # Those at the ends are the first choice of other programs.
     for number in range(signal.SIGRTMAX - 6, signal.SIGRTMIN, -1):
         before = _libc.signal(number, _DO_NOTHING) or _SIG_DFL
@@ -178,13 +178,12 @@ def _claimed_signal() -> int:
     raise OSError("no free real-time signal")
 
 
-if sys.platform.startswith("linux"):
-    _libc = ctypes.CDLL(None, use_errno=True)
-    _libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-    _libc.signal.restype = ctypes.c_void_p
-    # A handler must be machine code that needs no Python. This one takes the signal's number, returns it, and
-    # touches nothing. `signal` of the C library asks the kernel to resume the interrupted read (SA_RESTART).
-    _DO_NOTHING = ctypes.cast(_libc.abs, ctypes.c_void_p)
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+_libc.signal.restype = ctypes.c_void_p
+# A handler must be machine code that needs no Python. This one takes the signal's number, returns it, and
+# touches nothing. `signal` of the C library asks the kernel to resume the interrupted read (SA_RESTART).
+_DO_NOTHING = ctypes.cast(_libc.abs, ctypes.c_void_p)
 
 
 _CERTAIN_NS: Final = 3 * PERIOD_NS

@@ -71,8 +71,15 @@ def words_at_terminal(command, lines, folder):
     """Return the arguments of the program of each line, typed one after another at a terminal."""
     ours, of_shell = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(folder)}
-    streams = dict.fromkeys(("stdin", "stdout", "stderr"), of_shell)
-    process = subprocess.Popen(command, **streams, cwd=folder, env=environment, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        stdin=of_shell,
+        stdout=of_shell,
+        stderr=of_shell,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+    )
     STARTED.append(process)
     os.close(of_shell)
     printed, until = "", time.monotonic() + SECONDS

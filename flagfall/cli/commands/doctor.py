@@ -121,7 +121,7 @@ def _clock(_results: Path) -> str:
 
     from flagfall.agents.process.limits import usable_cores
     from flagfall.cli.console.output import duration
-    from flagfall.timing.heartbeat import PERIOD_NS, Heartbeat
+    from flagfall.timing.heartbeat import Heartbeat
 
     worst_ns = 0
     for _ in range(_WAITS):
@@ -130,13 +130,11 @@ def _clock(_results: Path) -> str:
         worst_ns = max(worst_ns, time.perf_counter_ns() - before_ns - _MS)
     cpus = f"{len(usable_cores())} processors; the worst of {_WAITS} waits ended {duration(worst_ns)} late"
     try:
-        with closing(Heartbeat()) as heartbeat:
-            time.sleep(4 * PERIOD_NS / 1e9)
-            beats, _ = heartbeat.beats()
+        Heartbeat().close()
     except OSError as error:
         what = "time in which this program is stopped is charged to agents"
         raise _LimitedError(f"{cpus}; {what}: {error.strerror or error}") from None
-    return f"{cpus}; {beats} wake-ups by the kernel counted"
+    return f"{cpus}; stops of this program are noticed"
 
 
 def _process(_results: Path, *, isolation: Literal["process", "sandbox"] = "process") -> str:

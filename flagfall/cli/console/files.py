@@ -214,7 +214,8 @@ class LogOptions:
                 yield logs
             return
         fd = self._open(others)
-        lock_fd = os.memfd_create("flagfall-log-lock")
+        with tempfile.TemporaryFile() as lock:  # only to be locked
+            lock_fd = os.dup(lock.fileno())
         terminal = os.isatty(fd)
         try:
             level, form = self.log_level or "info", self.log_format or ("console" if terminal else "json")
