@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -36,9 +35,7 @@ _SPELLINGS: Final = {unit.lower(): unit for unit in UNITS}
 
 def usable_cores() -> set[int]:
     """Return the processor cores that this process may use: all of them where the system does not tell."""
-    if sys.platform == "linux":
-        return os.sched_getaffinity(0)
-    return set(range(os.cpu_count() or 1))
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def parse_size(text: str) -> int:
