@@ -19,6 +19,7 @@ EXTRAS = (
     "tokenizers",
     "imageio_ffmpeg",
     "matplotlib",
+    "opentelemetry",
     "pettingzoo",
     "pyarrow",
     "ray",
@@ -35,6 +36,8 @@ NEED_EXTRAS = {
     "flagfall.agents.wasm.wasi",
     "flagfall.agents.wire.websocket",
     "flagfall.environments.pettingzoo_env",
+    "flagfall.recording.otlp",
+    "flagfall.recording.telemetry",
     "flagfall.viewer.live.routes",
     "flagfall.viewer.play.routes",
     "flagfall.viewer.replay.routes",
@@ -51,7 +54,14 @@ def test_the_package_itself_imports_nothing_heavy():
     assert not modules_after("import flagfall, flagfall.cli") & HEAVY
 
 
-@pytest.mark.parametrize("line", ["--help", "--version", "run --help", "verify --help", "tusks"])
+@pytest.mark.parametrize("line", ["", "--help", "-h", "--version"])
+def test_the_overview_and_the_version_need_no_parser_of_commands(line):
+    modules = modules_after(f"from flagfall.cli import main; main({line.split()!r})")
+    assert not modules & (HEAVY | {"cyclopts", "rich", "attr", "msgspec"})
+    assert not {name for name in modules if name.startswith(("flagfall.tasks", "flagfall.cli.commands."))}
+
+
+@pytest.mark.parametrize("line", ["run --help", "verify --help", "tusks"])
 def test_help_and_mistakes_import_nothing_heavy(line):
     code = f"from flagfall.cli import main; main({line.split()!r})"
     assert not modules_after(code) & HEAVY

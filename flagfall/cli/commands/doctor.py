@@ -270,6 +270,10 @@ _EXTRAS: Final = {
     "zmq": ("learners of round 1 in Python", "zmq"),
     "zstd": ("compressed journals", "zstandard"),
     "parquet": ("tables of turns", "pyarrow.parquet"),
+    "telemetry": (
+        "spans and metrics for a collector",
+        "opentelemetry.sdk.trace opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    ),
     "plots": ("plots of reports", "matplotlib.figure"),
 }
 
