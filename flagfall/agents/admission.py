@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -165,9 +166,25 @@ def _shown_peer(peer: Any) -> str:
 
 def is_hung_up(fd: int) -> bool:
     """Return true if the other end of a socket has closed, even if data before that is still unread."""
+    hung_up = select.POLLHUP
+    if sys.platform == "linux":  # elsewhere the other one tells of an end that is closed for writing, too
+        hung_up = select.POLLRDHUP
     poll = select.poll()
-    poll.register(fd, select.POLLRDHUP)
+    poll.register(fd, hung_up)
     return bool(poll.poll(0))
+
+
+def keep_alive(stream: trio.SocketStream) -> None:
+    """Let the system find out that the other end of a connection is gone, even if nothing is sent.
+
+    Raises:
+        OSError: the connection is closed.
+    """
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "darwin":
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPALIVE, _KEEPALIVE_SECONDS)
+    else:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_SECONDS)
 
 
 def has_many_blanks(data: bytes) -> bool:
@@ -186,7 +203,7 @@ MAX_WAITING: Final = 8
 """Authenticated connections that may wait for a match; a seat needs one. They are counted apart from those in
 `Handshakes`, so unauthenticated clients take no place from them."""
 
-KEEPALIVE_SECONDS: Final = 30
+_KEEPALIVE_SECONDS: Final = 30
 """After this time without data the system asks whether the other end is there: a client may wait for a match
 without limit."""
 
@@ -279,8 +296,7 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
         self.connected += 1
         try:
             peer = stream.socket.getpeername()
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+            keep_alive(stream)
         except OSError:  # it is closed already
             stream.socket.close()
             self._refuse("", "closed")

@@ -68,6 +68,7 @@ COMMANDS: Final = {
     "check-agent": "Examine an agent: speed, stability, and whether it keeps to the rules.",
     "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
     "explore": "Search for faults under which a match or a tournament breaks an invariant.",
+    "doctor": "Say what this machine can do, and how to add what is missing.",
     "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
 """Every command with its line in the overview; its function and the file in `commands` have its name."""

@@ -70,8 +70,6 @@ class Heartbeat:
     """
 
     def __init__(self) -> None:
-        if not sys.platform.startswith("linux"):
-            raise OSError("only Linux counts the wake-ups of a thread")
         self._signal = _claimed_signal()
         read_fd, self._write_fd = os.pipe()
         self._thread = threading.Thread(
@@ -242,6 +240,8 @@ def _claimed_signal() -> int:
     Raises:
         OSError: all of them are in use.
     """
+    if sys.platform != "linux":
+        raise OSError("only Linux counts the wake-ups of a thread")
     # Those at the ends are the first choice of other programs.
     for number in range(signal.SIGRTMAX - 6, signal.SIGRTMIN, -1):
         if _claim(number):
@@ -258,14 +258,13 @@ def _claim(number: int) -> bool:
     return is_free
 
 
-if sys.platform.startswith("linux"):
-    _libc = ctypes.CDLL(None, use_errno=True)
-    _libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-    _libc.signal.restype = ctypes.c_void_p
-    # A handler must be machine code that needs no Python. This one takes the signal's number, returns it, and
-    # touches nothing. `signal` of the C library asks the kernel to resume the interrupted read (SA_RESTART).
-    _DO_NOTHING = ctypes.cast(_libc.abs, ctypes.c_void_p)
-    os.register_at_fork(before=shared.close_if_idle, after_in_child=shared.forget)
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+_libc.signal.restype = ctypes.c_void_p
+# A handler must be machine code that needs no Python. This one takes the signal's number, returns it, and
+# touches nothing. `signal` of the C library asks the kernel to resume the interrupted read (SA_RESTART).
+_DO_NOTHING = ctypes.cast(_libc.abs, ctypes.c_void_p)
+os.register_at_fork(before=shared.close_if_idle, after_in_child=shared.forget)
 
 
 _CERTAIN_NS: Final = 3 * PERIOD_NS

@@ -221,7 +221,7 @@ class LogOptions:
             if self.is_logging:
                 settings = self._with_log(settings, others)
             if self.telemetry is not None:
-                counts_fd = os.memfd_create("flagfall-spans")
+                counts_fd = _shared_file()
                 root = f"flagfall.{command}"
                 settings = evolve(settings, telemetry=self.telemetry, counts_fd=counts_fd, root=root)
             with settings.opened() as logs:
@@ -243,7 +243,7 @@ class LogOptions:
             level=self.log_level or "info",
             style=self.log_format or ("console" if terminal else "json"),
             fd=fd,
-            lock_fd=os.memfd_create("flagfall-log-lock"),
+            lock_fd=_shared_file(),
             colors=terminal,
             needs_own_setup=self._has_own_form,
         )
@@ -262,6 +262,12 @@ class LogOptions:
             return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise UsageError(f"--log-file {path}: cannot be written: {error.strerror or error}") from error
+
+
+def _shared_file() -> int:
+    """Return the descriptor of an empty file without a name, for the processes that log."""
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 NO_LOG: Final = LogOptions()

@@ -222,7 +222,9 @@ class _Worker:
 
 def _open_descendants(worker: int) -> list[int]:
     """Return process descriptors of a worker's descendants."""
-    family = []
+    family: list[int] = []
+    if sys.platform != "linux":  # agents are in no processes there
+        return family
     for pid in descendants(worker):
         with suppress(ProcessLookupError):
             family.append(os.pidfd_open(pid))
@@ -235,6 +237,8 @@ def _wait_for_end(family: list[int]) -> None:
     Supervisors end by themselves together with everything that they started; this process may have adopted
     them. A process left after `CLOSE_SECONDS` has lost its supervisor and is killed.
     """
+    if sys.platform != "linux":
+        return
     end = time.monotonic() + CLOSE_SECONDS
     for descriptor in family:
         if not has_ended(descriptor, max(0.0, end - time.monotonic())):
