@@ -21,7 +21,7 @@ NO_RESOURCES: Final[dict[int, int]] = {}
 
 
 class Constant:
-    """Base of what belongs to a compiled game: copies of a play share it, as functions in it may not be copied."""
+    """Base of what belongs to a compiled game: copies of a play share it, as it may hold functions."""
 
     __slots__ = ()
 
