@@ -22,7 +22,12 @@ ESCAPE: Final = "ESCAPE"
 
 ACTIONS: Final = (NIL, UP, LEFT, DOWN, RIGHT, USE, ESCAPE)
 
-VECTORS: Final[Mapping[str, tuple[int, int]]] = {UP: (0, -1), LEFT: (-1, 0), DOWN: (0, 1), RIGHT: (1, 0)}
+VECTORS: Final[Mapping[str, tuple[float, float]]] = {
+    UP: (0.0, -1.0),
+    LEFT: (-1.0, 0.0),
+    DOWN: (0.0, 1.0),
+    RIGHT: (1.0, 0.0),
+}
 """Direction of each action that moves; y points down."""
 
 DIRECTIONS: Final = tuple(VECTORS.values())

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagfall.tasks.vgdl.definition import ACTIONS
+from flagfall.tasks.vgdl.definition import ACTIONS, GameDefinition
 from flagfall.tasks.vgdl.engine.compiler import compile_game
 from flagfall.tasks.vgdl.engine.cycle import advance, fork, remove_dead, start
 from flagfall.tasks.vgdl.engine.serialization import dump, load
-from flagfall.tasks.vgdl.engine.state.game import Game
 from flagfall.tasks.vgdl.engine.state.play import Play
 from flagfall.tasks.vgdl.language.game_parser import load_game
 from flagfall.tasks.vgdl.language.level_parser import load_level
@@ -161,12 +160,12 @@ def test_what_is_kept_of_first_moments_is_bounded(monkeypatch) -> None:
 
 
 def test_what_is_kept_for_a_game_goes_with_the_game() -> None:
-    def seen() -> weakref.ref[Game]:
+    def seen() -> weakref.ref[GameDefinition]:
         play = zoo(0)
         views = Views(play)
         for _ in played(play, 3):
             views.check()
-        return weakref.ref(play.game)
+        return weakref.ref(play.game.definition)
 
     game = seen()
     gc.collect()

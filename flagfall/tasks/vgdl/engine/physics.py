@@ -78,9 +78,9 @@ def unit_of_last_move(sprite: Sprite) -> tuple[float, float]:
     dx = sprite.x - sprite.last_x
     dy = sprite.y - sprite.last_y
     if dx == 0:
-        return 0, (dy > 0) - (dy < 0)
+        return 0.0, float((dy > 0) - (dy < 0))
     if dy == 0:
-        return (dx > 0) - (dx < 0), 0
+        return float((dx > 0) - (dx < 0)), 0.0
     length = sqrt(dx * dx + dy * dy)
     return dx / length, dy / length
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -17,7 +18,9 @@ from flagfall.tasks.vgdl.engine.state.sprite import NO_RESOURCES, Sprite
 _FORM: Final = "flagfall vgdl state 1"
 
 _DERIVED: Final = {"kind", "cells", "left", "right", "top", "bottom"}
-_STORED: Final = tuple([name for name in Sprite.__slots__ if name not in _DERIVED | {"resources", "target"}])
+_STORED: Final = tuple(
+    [field.name for field in fields(Sprite) if field.name not in _DERIVED | {"resources", "target"}]
+)
 """Fields of a sprite in the order of a stored row; resources and target come last."""
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from functools import lru_cache, wraps
 from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
 
 from flagfall.tasks.vgdl.definition import GameDefinition, Value
 from flagfall.tasks.vgdl.engine.state.game import Game
@@ -21,16 +20,15 @@ def per_game(make: Callable[[Game], _Result]) -> Callable[[Game], _Result]:
     """Keep the results of a function by game.
 
     Args:
-        make: the function; its results must not refer to the game.
+        make: the function.
     """
-    results: WeakKeyDictionary[Game, _Result] = WeakKeyDictionary()
 
     @wraps(make)
     def get(game: Game) -> _Result:
-        found = results.get(game)
-        if found is None:
-            found = results[game] = make(game)
-        return found
+        if make not in game.views:
+            game.views[make] = make(game)
+        result: _Result = game.views[make]
+        return result
 
     return get
 

@@ -293,7 +293,7 @@ def _last_position(sprite: Sprite) -> tuple[int, int] | None:
 
 
 def _spawn_beside(
-    dx: int, dy: int, line: EffectLine, play: Play, _first: Sprite | None, second: Sprite
+    dx: float, dy: float, line: EffectLine, play: Play, _first: Sprite | None, second: Sprite
 ) -> int:
     """Make a sprite beside the second, or beside its last position, with probability `prob`; two draws."""
     if play.random.next_double() < line.parameters["prob"]:

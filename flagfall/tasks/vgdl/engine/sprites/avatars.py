@@ -14,7 +14,7 @@ from flagfall.tasks.vgdl.engine.sprites.passive import jump
 from flagfall.tasks.vgdl.engine.state.play import Act, Play
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, SpriteKind, overlaps
 
-_NO_WAY: Final = (0, 0)
+_NO_WAY: Final = (0.0, 0.0)
 _NO_WEAPON: Final = (None, None)
 
 
@@ -279,7 +279,7 @@ def _flap(play: Play, avatar: Sprite, action: str) -> None:
     walk_and_turn(play, avatar, action)
     push = 1 if abs(avatar.ox) < _UPRIGHT else 0
     if action == USE:
-        avatar.oy = 0
+        avatar.oy = 0.0
         active(play, avatar, 0, -avatar.kind.parameters["jump_strength"], avatar.speed)
     active(play, avatar, push, 0, avatar.speed)
     avatar.rotation = atan2(avatar.oy, avatar.ox)

@@ -116,7 +116,7 @@ def _make_spreader(kind: SpriteKind) -> Update:
 
 
 _JUMP_PIXELS: Final = 5
-_SIDES: Final = (-1, 1)
+_SIDES: Final = (-1.0, 1.0)
 
 
 def _undrawn_random(play: Play, sprite: Sprite) -> float:
@@ -130,7 +130,7 @@ def _undrawn_random(play: Play, sprite: Sprite) -> float:
 
 def jump(play: Play, sprite: Sprite) -> None:
     """Apply an upward force, and move a few pixels up immediately."""
-    sprite.oy = 0
+    sprite.oy = 0.0
     active(play, sprite, 0, -sprite.kind.parameters["jump_strength"], sprite.speed)
     sprite.moved_at = play.tick - sprite.cooldown
     move(play, sprite, 0, -1, _JUMP_PIXELS)
@@ -146,8 +146,8 @@ def _make_walker(kind: SpriteKind) -> Update:
         for sprite in sprites:
             passive(play, sprite)
             if steers or sprite.x == sprite.last_x:
-                way = (sprite.ox > 0) - (sprite.ox < 0) or _SIDES[play.random.next_int(2)]
-                sprite.ox, sprite.oy = way, 0
+                way = float((sprite.ox > 0) - (sprite.ox < 0)) or _SIDES[play.random.next_int(2)]
+                sprite.ox, sprite.oy = way, 0.0
                 active(play, sprite, way, 0, pace)
             sprite.speed = pace
             sprite.grounded = False

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
-
-import attrs
 
 from flagfall.tasks.vgdl.definition import GameDefinition
 from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
@@ -27,7 +26,7 @@ class WorkLimitExceeded(Exception):
     """A cycle needs too much work; the play ends."""
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class WorkLimit:
     """The work of one play in the current cycle.
 
@@ -61,7 +60,7 @@ Contacts: TypeAlias = Sequence[Sequence[Contact | None] | None]
 """By type, then by the other type; `None` for types without effects on each other."""
 
 
-@attrs.frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class EffectLine:
     """One line of the InteractionSet, as its effect reads it.
 
@@ -75,7 +74,7 @@ class EffectLine:
     inner: Effect | None = None
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False, slots=True)
 class Rule:
     """One effect of a pair.
 
@@ -94,7 +93,7 @@ class Rule:
     independent: bool
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False, slots=True)
 class Pair:
     """Two types as the game names them, and their effects in order.
 
@@ -121,7 +120,7 @@ class Pair:
     rules: list[Rule]
 
 
-@attrs.frozen
+@dataclass(frozen=True, slots=True)
 class Termination:
     """One line of the TerminationSet; `done` and `won` take the play.
 
@@ -136,7 +135,7 @@ class Termination:
     every_tick: bool
 
 
-@attrs.frozen
+@dataclass(frozen=True, slots=True)
 class SideEffects:
     """Types whose sprites a game's effects can change.
 
@@ -146,12 +145,12 @@ class SideEffects:
         changed: anything of them can change.
     """
 
-    sped: set[int] = attrs.field(factory=set)
-    turned: set[int] = attrs.field(factory=set)
-    changed: set[int] = attrs.field(factory=set)
+    sped: set[int] = field(default_factory=set)
+    turned: set[int] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
 
 
-@attrs.frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class TimerPlan:
     """Constant part of a timer.
 
@@ -173,7 +172,7 @@ class TimerPlan:
     enabled: bool = True
 
 
-@attrs.frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Timer:
     """A plan, and the tick from which on it is due."""
 
@@ -202,7 +201,7 @@ MAX_MESSAGES: Final = 25
 """With more messages than these, the original ends the play."""
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class PlayMemory:
     """State carried over from play to play: the learning track reads a game once and plays all its levels.
 
@@ -220,8 +219,8 @@ class PlayMemory:
 
     messages: list[str]
     flags: list[bool]
-    timers: list[Timer] = attrs.field(factory=list)
-    pulls: dict[int, tuple[int, tuple[int, ...]]] = attrs.field(factory=dict)
+    timers: list[Timer] = field(default_factory=list)
+    pulls: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     next_id: int = 0
     can_end: bool = True
 
@@ -231,11 +230,11 @@ class PlayMemory:
         return PlayMemory(*own, self.next_id, self.can_end)
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False, slots=True)
 class Game:
     """A game that can be played any number of times; see `flagfall.tasks.vgdl.engine.compiler`.
 
-    Constant once compiled, except for `openings`.
+    Constant once compiled, except for `openings` and `views`.
 
     Attributes:
         updates: (rank, type, update) of all types that are updated, in order.
@@ -255,30 +254,32 @@ class Game:
         broad_phase_crowds: (type of avatars, type that is not entered in cells, what they make due).
         barriers: by type, the types that only step it back, see `flagfall.tasks.vgdl.engine.rules`.
         openings: plays at their first tick, which `flagfall.tasks.vgdl.engine.cycle.start` copies.
+        views: by function, what views have prepared, see `flagfall.tasks.vgdl.views.cells.per_game`.
     """
 
     definition: GameDefinition
     kinds: tuple[SpriteKind, ...]
-    updates: list[tuple[int, int, Callable[..., None]]] = attrs.field(factory=list)
-    pairs: list[Pair] = attrs.field(factory=list)
-    edges: list[tuple[tuple[int, ...], list[Effect]]] = attrs.field(factory=list)
-    watched_edges: list[bool] = attrs.field(factory=list)
-    timer_plans: list[TimerPlan] = attrs.field(factory=list)
-    terminations: list[Termination] = attrs.field(factory=list)
+    updates: list[tuple[int, int, Callable[..., None]]] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
+    edges: list[tuple[tuple[int, ...], list[Effect]]] = field(default_factory=list)
+    watched_edges: list[bool] = field(default_factory=list)
+    timer_plans: list[TimerPlan] = field(default_factory=list)
+    terminations: list[Termination] = field(default_factory=list)
     avatar_types: tuple[int, ...] = ()
     flags: int = 0
     pulls: int = 0
-    ground_pairs: list[Pair] = attrs.field(factory=list)
+    ground_pairs: list[Pair] = field(default_factory=list)
     broad_phase_all: Contacts = ()
     broad_phase_seekers: Contacts = ()
     broad_phase_avatars: tuple[int, ...] = ()
-    broad_phase_layers: list[int] = attrs.field(factory=list)
-    broad_phase_searched: list[tuple[int, ...]] = attrs.field(factory=list)
-    broad_phase_cells: list[bool] = attrs.field(factory=list)
-    broad_phase_rows: list[bool] = attrs.field(factory=list)
-    broad_phase_crowds: list[tuple[int, int, Contact]] = attrs.field(factory=list)
-    barriers: list[frozenset[int]] = attrs.field(factory=list)
-    openings: list[Any] = attrs.field(factory=list)
+    broad_phase_layers: list[int] = field(default_factory=list)
+    broad_phase_searched: list[tuple[int, ...]] = field(default_factory=list)
+    broad_phase_cells: list[bool] = field(default_factory=list)
+    broad_phase_rows: list[bool] = field(default_factory=list)
+    broad_phase_crowds: list[tuple[int, int, Contact]] = field(default_factory=list)
+    barriers: list[frozenset[int]] = field(default_factory=list)
+    openings: list[Any] = field(default_factory=list)
+    views: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def subtypes(self, type_id: int | None) -> tuple[int, ...]:
         """Return the types that count as this one; none for `None`."""

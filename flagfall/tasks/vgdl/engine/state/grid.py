@@ -17,9 +17,8 @@ a cell is a tuple, so a copy of the grid can share it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
-
-import attrs
 
 from flagfall.tasks.vgdl.engine.state.game import LARGE_GROUP, WorkLimit
 from flagfall.tasks.vgdl.engine.state.sprite import Sprite, overlaps
@@ -43,7 +42,7 @@ _MAX_SPOTS: Final = 10_000
 """Spots kept; a type that moves by whole cells needs one for each cell that it reaches."""
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class Grid:
     """The grid of one play.
 
@@ -69,12 +68,12 @@ class Grid:
     in_rows: Sequence[bool]
     watched: Sequence[bool]
     work: WorkLimit
-    spots: dict[tuple[int, int, int], _Spot] = attrs.field(factory=dict)
-    size: tuple[int, int] = attrs.field(init=False)
-    layers: list[Cells] = attrs.field(init=False)
-    near_edge: set[Sprite] = attrs.field(init=False)
+    spots: dict[tuple[int, int, int], _Spot] = field(default_factory=dict)
+    size: tuple[int, int] = field(init=False)
+    layers: list[Cells] = field(init=False)
+    near_edge: set[Sprite] = field(init=False)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.size = (self.width * self.block_size, self.height * self.block_size)
         self.clear()
 

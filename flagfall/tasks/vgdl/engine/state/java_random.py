@@ -45,7 +45,7 @@ class JavaRandom:
 
     def copy(self) -> JavaRandom:
         """Return an independent generator in the same state."""
-        new = JavaRandom.__new__(JavaRandom)
+        new = JavaRandom(0)
         new.state = self.state
         new.draws = self.draws
         return new

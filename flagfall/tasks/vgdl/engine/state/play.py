@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
-
-import attrs
 
 from flagfall.tasks.vgdl.definition import NIL, LevelDefinition, SourcePosition
 from flagfall.tasks.vgdl.engine.state.game import MAX_MESSAGES, Game, PlayMemory, WorkLimit
@@ -35,7 +34,7 @@ PLAIN_FIELDS: Final = ("tick", "over", "winner", "score", "last_action", "popula
 _MOVABLE: Final = 6
 
 
-@attrs.define(eq=False, repr=False, weakref_slot=False)
+@dataclass(eq=False, repr=False, slots=True)
 class Play:
     """State of one play of one level.
 
@@ -73,40 +72,40 @@ class Play:
     block_size: int
     random: JavaRandom
     memory: PlayMemory
-    width: int = attrs.field(init=False)
-    height: int = attrs.field(init=False)
-    screen: tuple[int, int] = attrs.field(init=False)
+    width: int = field(init=False)
+    height: int = field(init=False)
+    screen: tuple[int, int] = field(init=False)
     tick: int = -1
     over: bool = False
     winner: int = NO_WINNER
-    score: float = 0
-    counters: list[int] = attrs.field(init=False)
+    score: int = 0
+    counters: list[int] = field(init=False)
     aborted: bool = False
     avatar: Sprite | None = None
     last_action: str = NIL
-    groups: list[list[Sprite]] = attrs.field(init=False)
+    groups: list[list[Sprite]] = field(init=False)
     population: int = 0
-    templates: list[Sprite | None] = attrs.field(init=False)
+    templates: list[Sprite | None] = field(init=False)
     paths: PathFinder | None = None
-    grid: Grid = attrs.field(init=False)
-    moved: set[Sprite] = attrs.field(init=False)
-    touched: set[Sprite] = attrs.field(init=False)
-    contacts: set[Sprite] = attrs.field(init=False)
-    born: list[Sprite] = attrs.field(init=False)
-    died: list[Sprite] = attrs.field(init=False)
-    kills: list[Sprite] = attrs.field(init=False)
-    killed: set[Sprite] = attrs.field(init=False)
-    disabled: list[Sprite] = attrs.field(factory=list)
-    idle: list[Sprite] = attrs.field(factory=list)
+    grid: Grid = field(init=False)
+    moved: set[Sprite] = field(init=False)
+    touched: set[Sprite] = field(init=False)
+    contacts: set[Sprite] = field(init=False)
+    born: list[Sprite] = field(init=False)
+    died: list[Sprite] = field(init=False)
+    kills: list[Sprite] = field(init=False)
+    killed: set[Sprite] = field(init=False)
+    disabled: list[Sprite] = field(default_factory=list)
+    idle: list[Sprite] = field(default_factory=list)
     counted: bool = True
-    scores_left: dict[Sprite, float] = attrs.field(init=False)
-    updating: int = attrs.field(init=False)
-    shields: set[tuple[int, int, str]] = attrs.field(init=False)
-    due: int = attrs.field(init=False)
-    agenda: list[dict[Sprite, set[Sprite]]] = attrs.field(init=False)
-    work: WorkLimit = attrs.field(factory=WorkLimit)
+    scores_left: dict[Sprite, int] = field(init=False)
+    updating: int = field(init=False)
+    shields: set[tuple[int, int, str]] = field(init=False)
+    due: int = field(init=False)
+    agenda: list[dict[Sprite, set[Sprite]]] = field(init=False)
+    work: WorkLimit = field(default_factory=WorkLimit)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         game, level, block = self.game, self.level, self.block_size
         self.width, self.height = level.width, level.height
         self.screen = (level.width * block, level.height * block)
@@ -295,7 +294,7 @@ class Play:
         return self.memory.messages
 
     @property
-    def final_score(self) -> float:
+    def final_score(self) -> int:
         """The score as results are printed: at least 1 for a win."""
         return 1 if self.winner == WON and self.score <= 0 else self.score
 

@@ -6,9 +6,8 @@ A sprite is state only; its behaviour is the `update` or `act` function of its `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
-
-import attrs
 
 FROM_AVATAR: Final = 5
 """Category of the avatar's shots."""
@@ -21,7 +20,7 @@ NO_RESOURCES: Final[dict[int, int]] = {}
 """The resources of a sprite that never had any, shared by all of these; must not be written to."""
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False, slots=True)
 class SpriteKind:
     """Traits of a sprite type; compiled from the definition, and constant from then on.
 
@@ -49,7 +48,7 @@ class SpriteKind:
 
     id: int
     name: str
-    parameters: Mapping[str, Any] = attrs.field(repr=False)
+    parameters: Mapping[str, Any] = field(repr=False)
     is_avatar: bool
     category: int
     subtypes: tuple[int, ...]
@@ -80,7 +79,7 @@ def category_of(parameters: Mapping[str, Any], *, is_avatar: bool) -> int:
     return _MOVABLE
 
 
-@attrs.define(eq=False, weakref_slot=False)
+@dataclass(eq=False, slots=True)
 class Sprite:
     """A rectangle in whole pixels, with the state of its behaviour.
 
@@ -112,7 +111,7 @@ class Sprite:
             angle in radians.
     """
 
-    kind: SpriteKind = attrs.field(repr=False)
+    kind: SpriteKind = field(repr=False)
     type: int
     w: int
     h: int
@@ -126,6 +125,7 @@ class Sprite:
     max_health: int
     limit_health: int
     ttl: int
+    resources: dict[int, int]
     id: int = 0
     x: int = 0
     y: int = 0
@@ -134,7 +134,6 @@ class Sprite:
     moved_at: int = 0
     fresh: bool = True
     disabled: bool = False
-    resources: dict[int, int] = NO_RESOURCES
     age: int = 0
     last_direction_x: float = 0
     last_direction_y: float = 0
@@ -241,6 +240,7 @@ def build(kind: SpriteKind, block: int) -> Sprite:
         max_health=max_health,
         limit_health=given["limitHealthPoints"],
         ttl=given["timeToLive"],
+        resources=NO_RESOURCES,
         gravity=given["gravity"],
         products=kind.products,
     )
