@@ -229,16 +229,16 @@ class LearnerAdmission(Admission[LearnerConnection, "LearnerPlace"]):
             if self._token:
                 frames = await _receive(connection)
                 if not hmac.compare_digest(b"".join(frames), self._token) or len(frames) != 1:
-                    self._refuse("the token", "something else")
+                    self._refuse_start("the token", "something else")
             frames = await _receive(connection)
             if frames != [HELLO]:
-                self._refuse("hello", shown(b"|".join(frames)))
+                self._refuse_start("hello", shown(b"|".join(frames)))
         except BaseException:
             pipe.close()
             raise
         return connection
 
-    def _refuse(self, expected: str, received: str) -> None:
+    def _refuse_start(self, expected: str, received: str) -> None:
         self.wrong_start = f"expected {expected}, got {received}"
         raise Refusal(self.wrong_start)
 
