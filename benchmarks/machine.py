@@ -11,6 +11,8 @@ from pathlib import Path
 
 import attrs
 
+from flagfall.agents.process.limits import usable_cores
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -70,7 +72,7 @@ def describe_machine() -> Machine:
     """Return the machine of this process, as it is now."""
     return Machine(
         cpu=_cpu_model(),
-        cores=len(os.sched_getaffinity(0)),
+        cores=len(usable_cores()),
         kernel=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
         commit=commit_of(ROOT),

@@ -20,6 +20,7 @@ __all__ = [
     "StepResult",
     "Task",
     "TaskSampler",
+    "TelemetrySink",
     "TimeControl",
     "TrackTimes",
     "Turns",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from flagfall.recording.journal.reader import read_journal
     from flagfall.recording.journal.writer import Journal
     from flagfall.recording.log_sink import LogSink, configure_logging
+    from flagfall.recording.telemetry import TelemetrySink
     from flagfall.recording.turn_columns import Turns, iter_turns, read_turns
     from flagfall.recording.verify import Verification, verify
     from flagfall.tasks.task import Task, TaskSampler
@@ -78,6 +80,7 @@ __getattr__, __dir__ = lazy_names(
         "flagfall.recording.journal.reader": "read_journal",
         "flagfall.recording.journal.writer": "Journal",
         "flagfall.recording.log_sink": "LogSink configure_logging",
+        "flagfall.recording.telemetry": "TelemetrySink",
         "flagfall.recording.turn_columns": "Turns iter_turns read_turns",
         "flagfall.recording.verify": "Verification verify",
         "flagfall.tasks.task": "Task TaskSampler",

@@ -10,6 +10,7 @@ import sysconfig
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from filecmp import cmp
 from functools import lru_cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -281,6 +282,7 @@ def _imported(tree: ast.Module | None) -> set[str]:
 
 def _from_file(path: Path, what: str) -> ModuleType:
     check_file(path, what)
+    _refuse_shared_imports(path.resolve(), what)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # modules beside the file can be imported, as by `python file.py`
@@ -297,6 +299,28 @@ def _from_file(path: Path, what: str) -> ModuleType:
         del sys.modules[spec.name]
         raise _import_failed(f"{what} {path}", error) from error
     return module
+
+
+def _refuse_shared_imports(path: Path, what: str) -> None:
+    """Refuse a file that would get another module of that name: a process has one of each."""
+    for name, file in _with_imports([path], path.parent).items():
+        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        found = getattr(sys.modules.get(module), "__file__", None)
+        if file == path or found is None or module.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        if not _is_copy(Path(found), file):
+            raise UsageError(
+                f"{what} {path}: it imports {file.name} beside it, and the module {module!r} of this process"
+                f" is {found}: rename one of them, or choose host process"
+            )
+
+
+def _is_copy(one: Path, other: Path) -> bool:
+    """Return whether two files have the same content, as far as both are still there."""
+    try:
+        return cmp(one, other, shallow=False)
+    except OSError:
+        return True
 
 
 def _from_module(name: str, what: str) -> ModuleType:

@@ -17,6 +17,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "benchmarks" / "README.md",
 ]
 
@@ -27,7 +28,7 @@ INNER_PAGES = [
 ]
 """Pages for those who change flagfall, which name any module."""
 
-MOST_NAMES = 81
+MOST_NAMES = 82
 """Public names in all, each counted once."""
 
 MAPS = {ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -20,6 +21,8 @@ import attrs
 import trio
 
 from flagfall.errors import AgentFault, HostFault, UsageError
+from flagfall.recording.operations import report
+from flagfall.texts import one_line
 from flagfall.timing.clocks import real_limit
 
 LOOPBACK: Final = "127.0.0.1"
@@ -125,14 +128,14 @@ class Handshakes:
         return len(self._open)
 
     @contextmanager
-    def place(self, peer: Any) -> Iterator[None]:
+    def place(self, peer: Any) -> Iterator[trio.CancelScope]:
         """Hold a place for one connection; the body is cancelled when it has to give way."""
         if len(self._open) >= MAX_HANDSHAKES:
             self._evict()
         with real_limit(self._seconds) as scope:
             self._open[scope] = _origin(peer)
             try:
-                yield
+                yield scope
             finally:
                 self._open.pop(scope, None)
         if scope.cancelled_caught:
@@ -157,11 +160,31 @@ def _origin(peer: Any) -> str:
     return str(int(address) >> (address.max_prefixlen - _IPV6_NETWORK_BITS))
 
 
+def _shown_peer(peer: Any) -> str:
+    return ":".join(map(str, peer[:2]))
+
+
 def is_hung_up(fd: int) -> bool:
     """Return true if the other end of a socket has closed, even if data before that is still unread."""
+    hung_up = select.POLLHUP
+    if sys.platform == "linux":  # elsewhere the other one tells of an end that is closed for writing, too
+        hung_up = select.POLLRDHUP
     poll = select.poll()
-    poll.register(fd, select.POLLRDHUP)
+    poll.register(fd, hung_up)
     return bool(poll.poll(0))
+
+
+def keep_alive(stream: trio.SocketStream) -> None:
+    """Let the system find out that the other end of a connection is gone, even if nothing is sent.
+
+    Raises:
+        OSError: the connection is closed.
+    """
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "darwin":
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPALIVE, _KEEPALIVE_SECONDS)
+    else:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_SECONDS)
 
 
 def has_many_blanks(data: bytes) -> bool:
@@ -173,11 +196,14 @@ def has_many_blanks(data: bytes) -> bool:
     return b" " * (MAX_BLANKS + 1) in data.replace(b"\t", b" ")
 
 
+MAX_REASON_CHARS: Final = 200
+"""Longest reason of a refusal that is reported: it may quote what the client sent."""
+
 MAX_WAITING: Final = 8
 """Authenticated connections that may wait for a match; a seat needs one. They are counted apart from those in
 `Handshakes`, so unauthenticated clients take no place from them."""
 
-KEEPALIVE_SECONDS: Final = 30
+_KEEPALIVE_SECONDS: Final = 30
 """After this time without data the system asks whether the other end is there: a client may wait for a match
 without limit."""
 
@@ -270,33 +296,44 @@ class Admission(ABC, Generic[AdmittedT, PlaceT]):
         self.connected += 1
         try:
             peer = stream.socket.getpeername()
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+            keep_alive(stream)
         except OSError:  # it is closed already
             stream.socket.close()
-            self.handshakes.refused += 1
+            self._refuse("", "closed")
             return
         await self.admit(peer, partial(self.authenticate, stream))
 
     async def admit(self, peer: Any, authenticate: Callable[[], Awaitable[AdmittedT]]) -> None:
         """Authenticate a connection in one of the places for that, and keep it for a match."""
-        with self.handshakes.place(peer):
+        with self.handshakes.place(peer) as scope:
             try:
                 connection = await authenticate()
             except trio.EndOfChannel:
                 self.handshakes.silent += 1
-            except Exception:  # noqa: BLE001 - an unauthenticated client must not be able to end a match
-                self.handshakes.refused += 1
+                self._report_refused(peer, "silent: it closed without a complete handshake")
+            except Exception as error:  # noqa: BLE001 - an unauthenticated client must not end a match
+                self._refuse(peer, str(error) or type(error).__name__)
             else:
-                self._keep(connection)
+                self._keep(connection, peer)
+        if scope.cancelled_caught:
+            self._report_refused(peer, "silent: no complete handshake in time, or other clients came")
 
-    def _keep(self, connection: AdmittedT) -> None:
+    def _keep(self, connection: AdmittedT, peer: Any) -> None:
         if self.is_full():
             connection.close()
-            self.handshakes.refused += 1
+            self._refuse(peer, "taken")
             return
         self._waiting.append(connection)
         self._news.set()
+        report("agent joined", address=self.where, peer=_shown_peer(peer))
+
+    def _refuse(self, peer: Any, reason: str) -> None:
+        self.handshakes.refused += 1
+        self._report_refused(peer, reason)
+
+    def _report_refused(self, peer: Any, reason: str) -> None:
+        shown = one_line(reason, MAX_REASON_CHARS)
+        report("agent refused", address=self.where, peer=_shown_peer(peer), reason=shown)
 
     # Connections that wait for a match.
 

@@ -8,14 +8,18 @@ import re
 import signal
 import sys
 import warnings
+from functools import partial
 from io import TextIOWrapper
+from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 from flagfall.cli.console.signals import SIGNALLED, Ended, as_interrupts, release_terminal
 from flagfall.errors import HostFault, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from cyclopts import App
 
@@ -24,14 +28,18 @@ BAD_USAGE: Final = 2
 
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 
-_HELP: Final = """\
-Play matches of agents and tasks under deadlines that the kernel enforces.
+_SUMMARY: Final = "Play matches of agents and tasks under deadlines that the kernel enforces."
 
-Exit codes: 0 success (agents that were late or disqualified are results, not errors), 1 the host failed,
-`verify` or a check found a difference, a journal to export was damaged, an agent was unavailable (such as
-the server of its language model), or `--fail-on-disqualified` found an agent, 2 invalid request (nothing
-was played or written), 130 ended by Ctrl-C, 143 by SIGTERM, 129 by a closed terminal.
-"""
+_EXIT_CODES: Final = (
+    "Exit codes: 0 success (agents that were late or disqualified are results, not errors), 1 the host"
+    " failed, `verify` or a check found a difference, a journal to export was damaged, an agent was"
+    " unavailable (such as the server of its language model), or `--fail-on-disqualified` found an agent,"
+    " 2 invalid request (nothing was played or written), 130 ended by Ctrl-C, 143 by SIGTERM, 129 by a closed"
+    " terminal."
+)
+
+_MOST_COLUMNS: Final = 100
+"""Columns of a wide terminal that the overview uses."""
 
 COMMANDS: Final = {
     "run": "Play agents on tasks under a time control, and print the results.",
@@ -60,6 +68,7 @@ COMMANDS: Final = {
     "check-agent": "Examine an agent: speed, stability, and whether it keeps to the rules.",
     "check-task": "Examine a task: whether matches can be repeated, recorded and verified.",
     "explore": "Search for faults under which a match or a tournament breaks an invariant.",
+    "doctor": "Say what this machine can do, and how to add what is missing.",
     "check-host": "Play misbehaving agents on this machine, and print how each host handles them.",
 }
 """Every command with its line in the overview; its function and the file in `commands` have its name."""
@@ -71,8 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: the words after `flagfall`; by default those of the command line.
     """
-    from cyclopts import CycloptsError, UnusedCliTokensError
-
     ended = Ended()
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -81,16 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            app = _app(words[:1])
-            command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+            command = _command(words)
             with as_interrupts(ended):
-                code = command(*bound.args, **bound.kwargs)
+                code = command()
                 sys.stdout.flush()
-    except UnusedCliTokensError as error:
-        named, left = " ".join(error.command_chain or ()), ", ".join(map(repr, error.unused_tokens or ()))
-        line = f"{named} does not take {left}: `flagfall {named} --help` lists what it takes"
-        return _failed(UsageError(line), BAD_USAGE)
-    except (CycloptsError, UsageError) as error:
+    except UsageError as error:
         return _failed(error, BAD_USAGE)
     except HostFault as error:
         return _failed(error, HOST_FAILED)
@@ -103,10 +105,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(code or 0)
 
 
+def _command(words: list[str]) -> Callable[[], int | None]:
+    """Return what the words ask for; the overview and the version need no parser of commands."""
+    if words[:1] == ["--version"]:
+        return partial(print, _version())
+    if not words or words[0] in {"--help", "-h"}:
+        return partial(print, _overview())
+    from cyclopts import CycloptsError, UnusedCliTokensError
+
+    try:
+        command, bound, _ = _app(words[:1]).parse_args(words, exit_on_error=False, print_error=False)
+    except UnusedCliTokensError as error:
+        named, left = " ".join(error.command_chain or ()), ", ".join(map(repr, error.unused_tokens or ()))
+        line = f"{named} does not take {left}: `flagfall {named} --help` lists what it takes"
+        raise UsageError(line) from None
+    except CycloptsError as error:
+        raise UsageError(str(error)) from None
+    return partial(command, *bound.args, **bound.kwargs)
+
+
+def _overview() -> str:
+    """Return the help of the program: every command with its line."""
+    width = min(get_terminal_size().columns, _MOST_COLUMNS)
+    column = max(map(len, COMMANDS)) + 4
+    rows = {**COMMANDS, "--help": "Print this, or what a command takes.", "--version": "Print the version."}
+    lines = [
+        fill(line, width, initial_indent=f"  {name}".ljust(column), subsequent_indent=" " * column)
+        for name, line in rows.items()
+    ]
+    usage = "Usage: flagfall COMMAND [OPTIONS]"
+    return "\n".join([usage, "", fill(_SUMMARY, width), "", *lines, "", fill(_EXIT_CODES, width)])
+
+
 def _version() -> str:
+    """Return the version, and whether the engine of the games is compiled; the engine is not imported."""
+    from importlib.machinery import ExtensionFileLoader, PathFinder
     from importlib.metadata import version
 
-    return version("flagfall")
+    module = "flagfall.tasks.vgdl.engine.cycle"
+    folder = Path(__file__).parents[1].joinpath(*module.split(".")[1:-1])
+    spec = PathFinder.find_spec(module, [str(folder)])
+    is_compiled = spec is not None and isinstance(spec.loader, ExtensionFileLoader)
+    return f"flagfall {version('flagfall')} ({'compiled engine' if is_compiled else 'pure Python'})"
 
 
 def _app(called: Sequence[str]) -> App:
@@ -115,7 +155,6 @@ def _app(called: Sequence[str]) -> App:
 
     app = App(
         name="flagfall",
-        help=_HELP,
         version=_version,
         version_flags=["--version"],
         help_format="markdown",

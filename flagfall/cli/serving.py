@@ -107,11 +107,17 @@ def serve_pages(
     return run_until_interrupted(run, stopping="closing the pages")
 
 
+def has_desktop() -> bool:
+    """Return whether this machine shows windows, so that it can show a browser."""
+    import os
+
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
 def open_in_browser(url: str) -> None:
     """Open a page in the browser of this desktop, if any, in a thread: starting it may take seconds."""
-    import os
     import threading
     import webbrowser
 
-    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+    if has_desktop():
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

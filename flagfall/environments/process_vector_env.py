@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import reprlib
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
@@ -321,7 +322,9 @@ def _checked_number(makers: Sequence[Maker] | BatchMaker, num_envs: int | None) 
 
 
 def _checked_processes(processes: int | None, num_envs: int) -> int:
-    """Return the number of workers."""
+    """Return the number of workers; raises `UsageError` where there can be none."""
+    if not sys.platform.startswith("linux"):
+        raise UsageError("environments in worker processes need Linux: take SyncVectorEnv of Gymnasium")
     if processes is None:
         return min(num_envs, len(os.sched_getaffinity(0)))
     check_count("processes", processes)

@@ -24,7 +24,9 @@ from flagfall.events import Event, MatchEnded, MatchStarted, TaskEnded, TaskStar
 from flagfall.kernel.channels.arrays import list_encoder
 from flagfall.kernel.safe_values import safe_repr
 from flagfall.recording.journal.format import MAX_KEPT_BYTES, digest_of, encode, writable
+from flagfall.recording.operations import OPERATIONS
 from flagfall.texts import sanitize_terminal
+from flagfall.timing.durations import NEVER_NS
 
 # Setup of structlog for the logs of matches: renderers, and a logger whose lines several processes share.
 #
@@ -158,18 +160,21 @@ class LogSink:
     disqualified seats and stalls `warning`; turns `debug`, with observation and action: whole if their JSON
     has at most `MAX_KEPT_BYTES`, otherwise the digest and the length, as in a journal. Every entry has the
     name of the match, and between the start and the end of a task its id and index; those of a seat have its
-    number. Above the level `debug`, plain turns cost what they cost beside a journal alone.
+    number and the name of its agent. Above the level `debug`, plain turns cost what they cost beside a
+    journal alone.
 
     A log entry is written at once, within the turn. If standard error is a pipe that is not read, writing
     blocks the event loop, as printing would. No seat is charged for that time.
 
     Args:
         match: the name of the match in the log; it is left out if empty.
+        attempt: the number of the attempt at the match, from 1; `None`: it is left out.
     """
 
-    def __init__(self, match: str = "", log: Any = None) -> None:
+    def __init__(self, match: str = "", log: Any = None, *, attempt: int | None = None) -> None:
         log = structlog.get_logger() if log is None else log
-        self._match_log = self._log = log.bind(**_non_empty(match=match))
+        self._match_log = self._log = log.bind(**_non_empty(match=match, attempt=attempt))
+        self._header: MatchStarted | None = None
         self._debug = _is_debugging(self._log)
         self._warned: Counter[tuple[str, int]] = Counter()
         self._broken = False
@@ -191,11 +196,12 @@ class LogSink:
         spent_ms = event.spent_ns / 1e6
         if event.verdict in {"late", "overrun", "illegal"}:
             reasons = _non_empty(refused=event.refused, legal=event.legal)
-            self._warn(f"reply {event.verdict}", event.seat, turn=event.turn, spent_ms=spent_ms, **reasons)
+            seat = self._seat(event.seat, event.turn)
+            self._warn(f"reply {event.verdict}", seat, turn=event.turn, spent_ms=spent_ms, **reasons)
         if self._debug:
             self._log.debug(
                 "turn",
-                seat=event.seat,
+                **self._seat(event.seat, event.turn),
                 turn=event.turn,
                 **_shown_as("observation", event.observation),
                 reward=event.reward,
@@ -205,12 +211,17 @@ class LogSink:
                 at_ms=event.at_ns / 1e6,
             )
 
-    def _warn(self, what: str, seat: int, /, **fields: Any) -> None:
-        self._warned[what, seat] += 1
-        count = self._warned[what, seat]
+    def _seat(self, seat: int, turn: int = NEVER_NS) -> dict[str, Any]:
+        """Return the fields that name a seat and its agent, who may be another in the turns of a parent."""
+        agents = () if self._header is None else self._header.settings_at(turn).agents
+        return {"seat": seat, "agent": agents[seat]} if 0 <= seat < len(agents) else {"seat": seat}
+
+    def _warn(self, what: str, seat: dict[str, Any], /, **fields: Any) -> None:
+        self._warned[what, seat["seat"]] += 1
+        count = self._warned[what, seat["seat"]]
         if count <= MAX_WARNINGS:
-            more = {"note": "further ones are counted only"} if count == MAX_WARNINGS else {}
-            self._log.warning(what, seat=seat, **(fields | more))
+            more = _LAST_NOTE if count == MAX_WARNINGS else {}
+            self._log.warning(what, **(seat | fields | more))
 
     def _log_event(self, event: Event) -> None:
         """Log an event by its title, with all its fields."""
@@ -220,13 +231,14 @@ class LogSink:
                 fields[name.removesuffix("ns") + "ms"] = value / 1e6
             else:
                 fields[name] = writable(value) if isinstance(value, str) else _shown(value)
+        seat = fields.pop("seat", None)
         if event.level == "warning":
-            seat = fields.pop("seat", None)
-            self._warn(event.title, -1 if seat is None else seat, **fields)
+            self._warn(event.title, self._seat(-1 if seat is None else seat), **fields)
         else:
-            self._log.info(event.title, **fields)
+            self._log.info(event.title, **({} if seat is None else self._seat(seat)), **fields)
 
     def _log_match(self, event: MatchStarted) -> None:
+        self._header = event
         self._match_log.info(
             "match started",
             agents=list(event.agents),
@@ -249,10 +261,51 @@ class LogSink:
     def _log_match_end(self, event: MatchEnded) -> None:
         for (what, seat), count in sorted(self._warned.items()):
             if count > MAX_WARNINGS:
-                self._match_log.warning(f"{what}: in all", seat=seat, count=count)
+                self._match_log.warning(f"{what}: in all", **self._seat(seat), count=count)
         log = self._match_log.error if event.reason == "void" else self._match_log.info
         detail = _non_empty(detail=writable(event.detail))
         log("match ended", reason=event.reason, turns=event.turns, **detail)
+
+
+class OperationLog:
+    """Listener that logs operations (`flagfall.recording.operations`) with structlog.
+
+    Of one kind of warning for one match or address, `MAX_WARNINGS` are logged; further ones are counted.
+    """
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger()
+        self._warned: Counter[tuple[str, str, str]] = Counter()
+        self._broken = False
+
+    def __call__(self, operation: str, fields: Mapping[str, Any]) -> None:
+        """Log one operation; after a failure to write, the run goes on without a log."""
+        level = OPERATIONS[operation]
+        if level == "warning":
+            key = operation, fields.get("match", ""), fields.get("address", "")
+            self._warned[key] += 1
+            if self._warned[key] > MAX_WARNINGS:
+                return
+            if self._warned[key] == MAX_WARNINGS:
+                fields = {**fields, **_LAST_NOTE}
+        self._write(level, operation, fields)
+
+    def close(self) -> None:
+        """Log how many warnings there were of each kind that was not logged to its end."""
+        for (operation, match, address), count in sorted(self._warned.items()):
+            if count > MAX_WARNINGS:
+                named = _non_empty(match=match, address=address)
+                self._write("warning", f"{operation}: in all", {**named, "count": count})
+
+    def _write(self, level: str, what: str, fields: Mapping[str, Any]) -> None:
+        if not self._broken:
+            try:
+                getattr(self._log, level)(what, **fields)
+            except (OSError, ValueError):  # such as a standard error that is closed
+                self._broken = True
+
+
+_LAST_NOTE: Final = {"note": "further ones are counted only"}
 
 
 def _ignore(_what: object) -> None:

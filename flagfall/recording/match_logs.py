@@ -7,9 +7,9 @@ import os
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
 
@@ -17,6 +17,7 @@ from flagfall import events
 from flagfall.code_loader import find_member, load_module
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.dispatcher import Sink
+from flagfall.recording.operations import reported_to
 from flagfall.texts import one_line
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
     from flagfall.kernel.outcomes import Outcome
     from flagfall.recording.log_sink import LineLogger, Style
+    from flagfall.recording.otlp import Telemetry
+
+
+Detail: TypeAlias = Literal["matches", "turns"]
+"""What telemetry has spans of, besides those of tasks."""
 
 
 @attrs.frozen
@@ -124,6 +130,10 @@ class LogSettings:
         sinks: names of the user's own sinks.
         needs_own_setup: style or destination were asked for, so a program's own configuration of structlog is
             an error.
+        telemetry: what is sent to a collector: spans of matches and tasks, or of turns too; `None`: nothing.
+        counts_fd: descriptor of what `flagfall.recording.otlp.loss` reads; -1 without telemetry.
+        root: name of the span of the command; empty in a worker, whose spans have a parent elsewhere.
+        parent: that parent, as W3C's `traceparent`; by default the one in the environment.
     """
 
     level: str | None = None
@@ -133,40 +143,64 @@ class LogSettings:
     colors: bool = False
     sinks: tuple[str, ...] = ()
     needs_own_setup: bool = False
+    telemetry: Detail | None = None
+    counts_fd: int = -1
+    root: str = ""
+    parent: str = ""
 
     @property
     def descriptors(self) -> tuple[int, ...]:
         """Return the descriptors that a worker process has to inherit."""
-        return () if self.level is None else (self.fd, self.lock_fd)
+        return tuple(fd for fd in (self.fd, self.lock_fd, self.counts_fd) if fd >= 0)
 
     @contextmanager
     def opened(self) -> Iterator[MatchLogs]:
-        """Import the sinks and set up structlog; undo the setup when the context ends.
+        """Import the sinks, and set up structlog and telemetry; undo the setup when the context ends.
 
         Raises:
             UsageError: a sink cannot be imported; or structlog is configured already, and the settings ask
-                for another style or destination.
+                for another style or destination; or telemetry cannot be set up.
         """
-        named = tuple(load_sink(text) for text in self.sinks)
-        if self.level is None:
-            yield MatchLogs(self, named)
-            return
-        import structlog  # noqa: PLC0415 - takes 40 ms, which commands without a log need not pay
-
-        from flagfall.recording.log_sink import LineLogger, configure  # noqa: PLC0415
-
         for descriptor in self.descriptors:
             os.set_inheritable(descriptor, False)  # a worker's agents must not get them
+        named = tuple(load_sink(text) for text in self.sinks)
+        with ExitStack() as stack:
+            logger = None if self.level is None else stack.enter_context(self._opened_log(self.level))
+            if self.telemetry is None:
+                yield MatchLogs(self, named, logger)
+                return
+            from flagfall.recording.otlp import opened_telemetry  # noqa: PLC0415 - an extra, and takes 200 ms
+
+            telemetry = stack.enter_context(
+                opened_telemetry(
+                    turns=self.telemetry == "turns",
+                    root=self.root,
+                    parent=self.parent or os.environ.get("TRACEPARENT", ""),
+                    counts_fd=self.counts_fd,
+                )
+            )
+            in_workers = attrs.evolve(self, root="", parent=telemetry.parent)
+            yield MatchLogs(in_workers, named, logger, telemetry)
+
+    @contextmanager
+    def _opened_log(self, level: str) -> Iterator[LineLogger]:
+        import structlog  # noqa: PLC0415 - takes 40 ms, which commands without a log need not pay
+
+        from flagfall.recording.log_sink import LineLogger, OperationLog, configure  # noqa: PLC0415
+
         logger = LineLogger(self.fd, self.lock_fd)
-        own = configure(self.style, self.level, lambda *_names: logger, colors=self.colors)
+        own = configure(self.style, level, lambda *_names: logger, colors=self.colors)
         if not own and self.needs_own_setup:
             raise UsageError(
                 "--log-format and --log-file: structlog is configured already, by code that was imported;"
                 " leave them out, or leave the configuration to flagfall"
             )
+        operations = OperationLog()
         try:
-            yield MatchLogs(self, named, logger)
+            with reported_to(operations):
+                yield logger
         finally:
+            operations.close()
             if own:
                 structlog.reset_defaults()
 
@@ -182,19 +216,28 @@ class MatchLogs:
     settings: LogSettings
     _named: tuple[NamedSink, ...]
     _logger: LineLogger | None = None
+    _telemetry: Telemetry | None = None
 
-    @property
-    def failure(self) -> OSError | None:
-        """Return the first error of writing the log in this process."""
-        return None if self._logger is None else self._logger.failure
+    def failures(self) -> Iterator[str]:
+        """Yield a line for what could not be written or sent, after the end of the matches."""
+        if self._logger is not None and self._logger.failure is not None:
+            yield f"the log is incomplete: {self._logger.failure.strerror or self._logger.failure}"
+        if self._telemetry is not None:
+            from flagfall.recording.otlp import loss  # noqa: PLC0415 - see `LogSettings.opened`
 
-    def sinks(self, match: str) -> list[Sink]:
+            lost = loss(self.settings.counts_fd)
+            if lost:
+                yield f"telemetry is incomplete: {lost}"
+
+    def sinks(self, match: str, attempt: int | None = None) -> list[Sink]:
         """Return the sinks of one match, if any were asked for; raises as `NamedSink.for_match` does."""
         made = [named.for_match(match) for named in self._named]
         if self.settings.level is not None:
             from flagfall.recording.log_sink import LogSink  # noqa: PLC0415 - see `LogSettings.opened`
 
-            made.append(LogSink(match))
+            made.append(LogSink(match, attempt=attempt))
+        if self._telemetry is not None:
+            made.append(self._telemetry.sink(match, attempt))
         return made
 
 

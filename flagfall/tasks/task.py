@@ -346,7 +346,8 @@ class Task(TaskRole, ABC):
         Raises:
             NotImplementedError: the task defines no `class_action_names`.
         """
-        warnings.warn("`action_names` is deprecated and will be removed", DeprecationWarning, stacklevel=2)
+        line = "Task.action_names is deprecated since 0.1, and removed in 0.2: use class_action_names"
+        warnings.warn(line, DeprecationWarning, stacklevel=2)
         if self.class_action_names is None:
             raise NotImplementedError(f"{type(self).__name__} defines no class_action_names")
         return tuple(self.class_action_names())

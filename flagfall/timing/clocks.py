@@ -356,6 +356,17 @@ def process_cpu_clock(pid: int) -> NowNs:
     return clock_of((~pid << 3) | 2)
 
 
+def thread_cpu_clock(ident: int) -> NowNs:
+    """Return the clock of the CPU time of a thread of this process.
+
+    Raises:
+        UsageError: this system has no such clock; only Linux has.
+    """
+    if not sys.platform.startswith("linux"):
+        raise UsageError("clock=cpu for an agent in a thread needs Linux; use clock=wall")
+    return clock_of(time.pthread_getcpuclockid(ident))
+
+
 def clock_of(clock_id: int) -> NowNs:
     """Return the CPU clock of a number; it stands still when its owner has ended."""
     last = 0

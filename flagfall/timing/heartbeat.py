@@ -9,6 +9,9 @@ While the process is stopped there are none. The kernel counts them (`/proc/self
 count is read only when a long wait or step must be judged.
 
 A SIGCONT to a process that is not stopped wakes no thread, so it changes nothing here.
+
+To start that thread and to end it took half of the time of a short match, so a process has one (`shared`).
+Its timer runs while a meter needs it; otherwise the thread costs nothing. As a daemon it holds up no exit.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ class _TimerSpec(ctypes.Structure):
 
 
 class Heartbeat:
-    """A parked thread that the kernel wakes every `PERIOD_NS`, until it is closed.
+    """A parked thread that the kernel wakes every `PERIOD_NS`, from `start` to `rest`.
 
     Raises:
         OSError: this system has no such timer, no free signal, or does not count wake-ups (only Linux does).
@@ -67,8 +70,6 @@ class Heartbeat:
     """
 
     def __init__(self) -> None:
-        if not sys.platform.startswith("linux"):
-            raise OSError("only Linux counts the wake-ups of a thread")
         self._signal = _claimed_signal()
         read_fd, self._write_fd = os.pipe()
         self._thread = threading.Thread(
@@ -87,10 +88,22 @@ class Heartbeat:
             self._stat_fd = os.open(
                 f"/proc/self/task/{self._thread.native_id}/stat", os.O_RDONLY | os.O_CLOEXEC
             )
-            self._start_timer()
+            self._make_timer()
         except OSError:
             self.close()
             raise
+
+    def start(self) -> None:
+        """Begin to wake the thread."""
+        self._wake_every(PERIOD_NS)
+
+    def rest(self) -> None:
+        """Leave the thread alone until `start`."""
+        self._wake_every(0)
+
+    def owns_signal(self) -> bool:
+        """Return whether its signal is still its own; the program may have set a handler while it rested."""
+        return _claim(self._signal)
 
     def beats(self) -> tuple[int, int]:
         """Return how often the thread was woken, and for how many nanoseconds it waited for a CPU in all."""
@@ -133,12 +146,70 @@ class Heartbeat:
             os.read(read_fd, 1)
         os.close(read_fd)
 
-    def _start_timer(self) -> None:
+    def _make_timer(self) -> None:
         event = _SigEvent(None, self._signal, _SIGEV_THREAD_ID, self._thread.native_id)
-        spec = _TimerSpec(0, PERIOD_NS, 0, PERIOD_NS)
-        created = _libc.timer_create(time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._timer))
-        if created != 0 or _libc.timer_settime(self._timer, 0, ctypes.byref(spec), None) != 0:
+        if _libc.timer_create(time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._timer)) != 0:
             raise OSError(ctypes.get_errno(), "no timer for the heartbeat")
+
+    def _wake_every(self, period_ns: int) -> None:
+        spec = _TimerSpec(0, period_ns, 0, period_ns)
+        _libc.timer_settime(self._timer, 0, ctypes.byref(spec), None)
+
+
+class SharedHeartbeat:
+    """The heartbeat of this process, started for the first meter that needs one, and kept at rest later."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, in a process that a fork has made without the thread."""
+        self._lock = threading.Lock()  # event loops may run in several threads
+        self._heartbeat: Heartbeat | None = None
+        self._users = 0
+
+    def take(self) -> Heartbeat:
+        """Return the heartbeat, which beats until each user has given it back.
+
+        Raises:
+            OSError: see `Heartbeat`.
+            RuntimeError: see `Heartbeat`.
+        """
+        with self._lock:
+            if self._users == 0:
+                if self._heartbeat is not None and not self._heartbeat.owns_signal():
+                    self._close()
+                self._heartbeat = self._heartbeat or Heartbeat()
+                self._heartbeat.start()
+            self._users += 1
+            assert self._heartbeat is not None
+            return self._heartbeat
+
+    def give_back(self, heartbeat: Heartbeat) -> None:
+        """Count a user less; one of before a fork counts for nothing."""
+        with self._lock:
+            if heartbeat is self._heartbeat:
+                self._users -= 1
+                if self._users == 0:
+                    heartbeat.rest()
+
+    def close_if_idle(self) -> None:
+        """End the thread unless it is in use: before a fork, as Python warns of those beside threads."""
+        if self._lock.acquire(blocking=False):  # a signal handler may fork while this thread has the lock
+            try:
+                if self._users == 0 and self._heartbeat is not None:
+                    self._close()
+            finally:
+                self._lock.release()
+
+    def _close(self) -> None:
+        assert self._heartbeat is not None
+        self._heartbeat.close()
+        self._heartbeat = None
+
+
+shared: Final = SharedHeartbeat()
+"""That of this process."""
 
 
 def open_schedstat(thread_id: int) -> int:
@@ -169,22 +240,31 @@ def _claimed_signal() -> int:
     Raises:
         OSError: all of them are in use.
     """
+    if sys.platform != "linux":
+        raise OSError("only Linux counts the wake-ups of a thread")
     # Those at the ends are the first choice of other programs.
     for number in range(signal.SIGRTMAX - 6, signal.SIGRTMIN, -1):
-        before = _libc.signal(number, _DO_NOTHING) or _SIG_DFL
-        if before in {_SIG_DFL, _DO_NOTHING.value}:
+        if _claim(number):
             return number
-        _libc.signal(number, before)
     raise OSError("no free real-time signal")
 
 
-if sys.platform.startswith("linux"):
-    _libc = ctypes.CDLL(None, use_errno=True)
-    _libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-    _libc.signal.restype = ctypes.c_void_p
-    # A handler must be machine code that needs no Python. This one takes the signal's number, returns it, and
-    # touches nothing. `signal` of the C library asks the kernel to resume the interrupted read (SA_RESTART).
-    _DO_NOTHING = ctypes.cast(_libc.abs, ctypes.c_void_p)
+def _claim(number: int) -> bool:
+    """Set the handler that does nothing, and return whether no other code of this process has set one."""
+    before = _libc.signal(number, _DO_NOTHING) or _SIG_DFL
+    is_free = before in {_SIG_DFL, _DO_NOTHING.value}
+    if not is_free:
+        _libc.signal(number, before)
+    return is_free
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+_libc.signal.restype = ctypes.c_void_p
+# A handler must be machine code that needs no Python. This one takes the signal's number, returns it, and
+# touches nothing. `signal` of the C library asks the kernel to resume the interrupted read (SA_RESTART).
+_DO_NOTHING = ctypes.cast(_libc.abs, ctypes.c_void_p)
+os.register_at_fork(before=shared.close_if_idle, after_in_child=shared.forget)
 
 
 _CERTAIN_NS: Final = 3 * PERIOD_NS
@@ -210,7 +290,7 @@ class HostMeter:
         self._heartbeat: Heartbeat | None = None
         try:
             self._fd = open_schedstat(threading.get_native_id())
-            self._heartbeat = Heartbeat()
+            self._heartbeat = shared.take()
         except (OSError, RuntimeError):  # the load alone can be measured, or nothing
             pass
         self.sampled_ns: int = now_ns
@@ -244,9 +324,9 @@ class HostMeter:
         return load_ns, min(span_ns - load_ns, missing_ns + _OF_A_STOP_NS)
 
     def close(self) -> None:
-        """End the heartbeat."""
+        """End the measurement."""
         if self._heartbeat is not None:
-            self._heartbeat.close()
+            shared.give_back(self._heartbeat)
         if self._fd >= 0:
             os.close(self._fd)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 import sqlite3
 import time
@@ -24,6 +23,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import attrs
 import msgspec
 
+from flagfall.agents.process.limits import usable_cores
 from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.outcomes import MAX_SEED
 from flagfall.tournament.blocks import BlockWriter, columns_of_blocks, misfit, read_blocks
@@ -493,9 +493,8 @@ def machine() -> str:
     """Return the kind of machine that plays, without its name."""
     import platform  # noqa: PLC0415 - once for a run
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
-        f"{platform.system()} {platform.release()}, {platform.machine()}, {cores} processors,"
+        f"{platform.system()} {platform.release()}, {platform.machine()}, {len(usable_cores())} processors,"
         f" {platform.python_implementation()} {platform.python_version()}"
     )
 

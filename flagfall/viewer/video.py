@@ -123,7 +123,7 @@ def write_video(
     """
     if len(sources) > 1:
         raise UsageError(f"a video shows one match: name one of its journals, such as {sources[0].path}")
-    program = _find_ffmpeg()
+    program = find_ffmpeg()
     path = sources[0].path
     if problem := take_events(sources[0], lambda *_: None):
         report(problem)
@@ -406,7 +406,12 @@ class _Encoder:
         self._folder.cleanup()
 
 
-def _find_ffmpeg() -> str:
+def find_ffmpeg() -> str:
+    """Return the program ffmpeg.
+
+    Raises:
+        UsageError: the extra `video` is not installed, or has no such program for this machine.
+    """
     try:
         from imageio_ffmpeg import get_ffmpeg_exe  # noqa: PLC0415 - an extra
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -228,6 +229,24 @@ async def test_on_the_cpu_clock_a_process_is_charged_for_computing_only():
     assert played.disqualified[0].at_ns - played.events[2].at_ns < 1000 * MS
     played = await play_here(CountTask(3), host("thread", "naps"), control=control)
     assert played.verdicts() == ["on time"] * 3
+
+
+def test_agents_of_one_process_share_no_helper_by_its_name(tmp_path: Path):
+    for name, answer in (("first", 1), ("second", 2)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "shared_by_name.py").write_text(f"ANSWER = {answer}\n")
+        (tmp_path / name / "bot.py").write_text(
+            "from shared_by_name import ANSWER\ndef act(observation):\n    return ANSWER\n"
+        )
+    assert load_agent(f"{tmp_path}/first/bot.py:act")(0) == 1
+    with pytest.raises(
+        UsageError, match=r"it imports shared_by_name\.py beside it, and the module"
+    ) as caught:
+        load_agent(f"{tmp_path}/second/bot.py:act")
+    assert "\n" not in str(caught.value)
+    assert load_agent(f"{tmp_path}/first/bot.py:act")(0) == 1
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    assert load_agent(f"{tmp_path}/copy/bot.py:act")(0) == 1
 
 
 async def test_helper_modules_stand_beside_the_agents_file(tmp_path: Path):

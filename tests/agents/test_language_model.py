@@ -327,13 +327,14 @@ async def test_forms_of_answers_that_an_endpoint_may_know(server: Any):
     assert asked["tool_choice"]["function"]["name"] == asked["tools"][0]["function"]["name"]
 
 
-async def test_an_endpoint_without_schemas_is_asked_without_one(server: Any):
-    running = server(status(400), completes({"action": 3}))
+@pytest.mark.parametrize("refusal", [400, 422, 501])
+async def test_an_endpoint_without_schemas_is_asked_without_one(server: Any, refusal: int):
+    running = server(status(refusal), completes({"action": 3}))
     played = await choose(running, 3)
     assert (played.actions(), played.disqualified) == ([3, 3, 3], [])
     assert ["response_format" in asked for asked in running.asked] == [True, False, False, False]
-    played = await choose(server(status(400)), 1)
-    assert "HTTP status 400" in played.disqualified[0].detail
+    played = await choose(server(status(refusal)), 1)
+    assert f"HTTP status {refusal}" in played.disqualified[0].detail
 
 
 # It listens.

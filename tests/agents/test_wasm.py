@@ -62,9 +62,9 @@ MODULE = """(module
 """
 
 
-def module(folder: Path, *, act: str = "", start: str = "", imports: str = "") -> str:
-    """Write a module that answers 1 in its first ten turns; return its text as an agent."""
-    ready, answer = b'{"type":"ready"}', b'{"type":"answer","number":0,"action":1}'
+def module(folder: Path, *, act: str = "", start: str = "", imports: str = "", blanks: int = 0) -> str:
+    """Write a module that answers 1 in its first ten turns, and blanks; return its text as an agent."""
+    ready, answer = b'{"type":"ready"}', b'{"type":"answer","number":0,"action":1}' + b" " * blanks
     fields = {
         "ready": _escaped(ready),
         "ready_size": len(ready),
@@ -112,7 +112,8 @@ def test_the_time_of_a_turn_is_the_fuel_that_it_used(tmp_path):
     (spent,), (more,) = ({turn.spent_ns for turn in found.turns} for found in (short, long))
     per_round = more - spent
     assert 2 <= per_round <= 10
-    assert 1_000 * per_round < spent < 1_000 * per_round + 100
+    answered = spent - len('{"type":"answer","number":0,"action":1}') * wasi.ANSWER_UNITS
+    assert 1_000 * per_round < answered < 1_000 * per_round + 100
     slow = SeatLatency.parse("fuel(1M/s)")
     (slower,) = {turn.spent_ns for turn in played(of(module(tmp_path, act=works(1_000))), fuel=slow).turns}
     assert slower == 1_000 * spent
@@ -283,11 +284,39 @@ def test_a_limit_of_memory_holds(tmp_path):
     assert large.verdicts() == ["on time"] * 4
 
 
-def test_a_call_of_the_host_has_its_price(tmp_path):
-    imports = '(import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))'
-    found = played(of(module(tmp_path, act="(drop (call $yield))", imports=imports)))
-    (spent,) = {turn.spent_ns for turn in found.turns}
-    assert wasi.CALL_UNITS < spent < wasi.CALL_UNITS + 200
+def spent_by(folder: Path, **parts: Any) -> int:
+    """Return what a turn of a module costs, in units; each turn costs the same."""
+    (spent,) = {turn.spent_ns for turn in played(of(module(folder, **parts))).turns}
+    return spent
+
+
+@pytest.mark.parametrize(
+    ("name", "takes", "call", "carried"),
+    [
+        ("sched_yield", "", "", 0),
+        ("random_get", "(param i32 i32)", "(i32.const 4096) (i32.const 100)", 100),
+        # 100 bytes, which are written as the one part that is named at 32
+        ("fd_write", "(param i32 i32 i32 i32)", " ".join(f"(i32.const {of})" for of in (1, 32, 1, 48)), 108),
+    ],
+)
+def test_a_call_of_the_host_has_its_price(tmp_path: Path, name: str, takes: str, call: str, carried: int):
+    imports = f'(import "wasi_snapshot_preview1" "{name}" (func $call {takes} (result i32)))'
+    part = "(i32.store (i32.const 32) (i32.const 4096)) (i32.store (i32.const 36) (i32.const 100))"
+    price = spent_by(tmp_path, act=f"{part} (drop (call $call {call}))", imports=imports) - spent_by(tmp_path)
+    wanted = wasi.CALL_UNITS + carried * wasi.BYTE_UNITS
+    assert wanted < price < wanted + 200
+
+
+def test_the_bytes_of_an_answer_have_their_price(tmp_path: Path):
+    """They may lie ready in the agent's memory; the host has to read them even so."""
+    more = spent_by(tmp_path, blanks=50_000) - spent_by(tmp_path)
+    assert more == 50_000 * wasi.ANSWER_UNITS
+
+
+def test_an_answer_that_uses_up_the_fuel_is_late(tmp_path: Path):
+    control = "start=1s act=100us/400us"
+    found = played(of(module(tmp_path, blanks=50_000)), control=control)
+    assert found.verdicts() == ["late", "late", "late", "disqualified"]
 
 
 def test_a_machine_that_is_too_slow_voids_the_match(tmp_path, monkeypatch):

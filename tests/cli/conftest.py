@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 import pytest
 
 from flagfall.agents.process.sandbox import check_sandbox
+from flagfall.agents.samples.llm.settings import MODEL
 from flagfall.cli import main
 from flagfall.errors import UsageError
 from flagfall.events import MatchEnded
@@ -85,6 +86,39 @@ class Bot:
         open('blocking', 'w').close()
         while True: pass
 """
+
+DOORS = '''
+from gymnasium import spaces
+from flagfall.tasks import StepResult, Task
+
+
+class Doors(Task):
+    """Two players in turn; each observation depends on what was played."""
+
+    players = ("left", "right")
+    nil_action = 0
+    action_space = spaces.Discrete(3)
+    observation_space = spaces.Discrete(1_000)
+    instructions = "Open doors."
+
+    def describe_action(self, action, player=None):
+        return ("A", "B", "C")[action]
+
+    def _reset(self, seed):
+        self.place, self.turns = seed % 100, 0
+        return {"left": self.place}
+
+    def reached_terminal_state(self):
+        return self.turns == 6
+
+    def _step(self, action):
+        ((player, chosen),) = action.items()
+        self.place, self.turns = (3 * self.place + chosen) % 1_000, self.turns + 1
+        following = self.players[self.turns % 2]
+        return StepResult({following: self.place}, {player: chosen}, self.turns == 6)
+'''
+"""A file with a game for language models."""
+
 
 SLOW_TO_IMPORT = """
 import time
@@ -247,3 +281,12 @@ def bubblewrap() -> None:
         check_sandbox()
     except UsageError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An own folder with the game `doors.py`, and a name for the model."""
+    (tmp_path / "doors.py").write_text(DOORS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(MODEL, "small")
+    return tmp_path

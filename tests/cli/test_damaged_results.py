@@ -15,7 +15,7 @@ import pytest
 
 from flagfall.cli import main
 
-MUTATIONS = int(os.environ.get("FLAGFALL_DAMAGED", "20"))
+MUTATIONS = int(os.environ.get("FLAGFALL_DAMAGED", "10"))
 """The number of random mutations that are tried; more by hand."""
 
 PLAN = """

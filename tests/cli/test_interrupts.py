@@ -64,20 +64,24 @@ def children_of(pid: int) -> list[str]:
 
 def test_the_second_one_cancels_a_match_that_is_still_ending(start, folder):
     (folder / "clingy.py").write_text(
-        "import trio\n"
+        "import os, trio\n"
         "class Bot:\n"
         "    def act(self, observation):\n"
         "        return 32\n"
         "    async def close(self):\n"
         "        open('closing', 'w').close()\n"
         "        with trio.CancelScope(shield=True):\n"
-        "            await trio.sleep(30)\n"
+        "            while not os.path.exists('enough'):\n"
+        "                await trio.sleep(0.1)\n"
     )
     process = start(f"{ENDLESS} clingy.py:Bot --host task --steps 100000000")
     until_played(folder / "run.jsonl")
     process.send_signal(signal.SIGINT)
     until((folder / "closing").exists)
     process.send_signal(signal.SIGINT)
+    until(lambda: not has_pending(process, signal.SIGINT))
+    time.sleep(1)  # it is handled in the loop, beside the match
+    (folder / "enough").touch()
     result = ended(process)
     assert result.code == 130
     assert result.data() == {"ended": "signal", "matches": []}  # a match that is cut off has no result

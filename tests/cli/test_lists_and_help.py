@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+import flagfall
 from flagfall.agents.registry import SAMPLES
 from flagfall.cli import COMMANDS, full_app
 from flagfall.tasks.catalog import task_ids
 
 GROUPS = {name: [one for one in full_app()[name] if one[0] != "-"] for name in COMMANDS}
 """The commands within each command; of most there are none."""
+
+ENGINES = ("pure Python", "compiled engine")
 
 
 def test_tasks_lists_every_task(call):
@@ -43,15 +49,52 @@ def test_agents_as_data(call):
 
 def test_version(program):
     ended = program("--version")
-    assert (ended.code, ended.out, ended.err) == (0, f"{version('flagfall')}\n", "")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out in {f"flagfall {version('flagfall')} ({how})\n" for how in ENGINES}
+
+
+@pytest.mark.parametrize(("suffix", "how"), [(".py", ENGINES[0]), (EXTENSION_SUFFIXES[0], ENGINES[1])])
+def test_version_names_the_engine_that_would_be_imported(tmp_path, suffix, how):
+    package = tmp_path / "flagfall"
+    for part in (
+        "__init__.py",
+        "__main__.py",
+        "lazy_names.py",
+        "errors.py",
+        "cli/__init__.py",
+        "cli/console",
+    ):
+        source, copy = Path(flagfall.__file__).parent / part, package / part
+        copy.parent.mkdir(exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, copy)
+    engine = package / "tasks" / "vgdl" / "engine"
+    engine.mkdir(parents=True)
+    (engine / "cycle.py").touch()
+    (engine / f"cycle{suffix}").touch()  # empty: an import of a library would fail
+    done = subprocess.run(
+        [sys.executable, "-m", "flagfall", "--version"],
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"flagfall {version('flagfall')} ({how})\n", "")
 
 
 def test_help_lists_every_command_with_a_line(call):
     ended = call("--help")
-    assert ended.code == 0
-    for command in COMMANDS:
-        assert f"\u2502 {command} " in ended.out
+    assert (ended.code, ended.err) == (0, "")
+    for command, line in COMMANDS.items():
+        assert f" {command} {line} " in f" {' '.join(ended.out.split())} "
     assert "Exit codes" in ended.out
+    assert call("").out == call("-h").out == ended.out
+
+
+@pytest.mark.parametrize("columns", [1, 40, 80, 500])
+def test_help_fits_terminals_of_any_width(call, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    longest = max(map(len, call("--help").out.splitlines()))
+    assert longest <= min(max(columns, 40), 100)
 
 
 def test_the_page_on_the_command_line_and_completion_have_every_command(call):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from flagfall.agents.samples.llm.settings import MODEL, URL
-from tests.cli.test_recorded_answers import GAME, turns
+from flagfall.agents.samples.llm.settings import URL
+from tests.cli.test_recorded_answers import turns
 from tests.model_server import Server, completes, servers
 
 RUN = "run -t doors.py:Doors --seed 3 --overwrite --clock virtual --time-control"
@@ -28,14 +28,6 @@ def by_prompt(server: Server, asked: Any) -> None:
     completes({"action": digest[0] % 3}, prompt_tokens=100, completion_tokens=10 + digest[1] // 4)(
         server, asked
     )
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "doors.py").write_text(GAME)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(MODEL, "small")
-    return tmp_path
 
 
 @pytest.fixture

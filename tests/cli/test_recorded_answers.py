@@ -11,40 +11,11 @@ from typing import Any
 import pytest
 
 from flagfall import read_journal
-from flagfall.agents.samples.llm.settings import MODEL, URL
+from flagfall.agents.samples.llm.settings import URL
 from flagfall.events import TurnPlayed
+from tests.cli.conftest import DOORS
 from tests.model_server import Answer, Server, completes, servers, status
 
-GAME = '''
-from gymnasium import spaces
-from flagfall.tasks import StepResult, Task
-
-
-class Doors(Task):
-    """Two players in turn; each observation depends on what was played."""
-
-    players = ("left", "right")
-    nil_action = 0
-    action_space = spaces.Discrete(3)
-    observation_space = spaces.Discrete(1_000)
-    instructions = "Open doors."
-
-    def describe_action(self, action, player=None):
-        return ("A", "B", "C")[action]
-
-    def _reset(self, seed):
-        self.place, self.turns = seed % 100, 0
-        return {"left": self.place}
-
-    def reached_terminal_state(self):
-        return self.turns == 6
-
-    def _step(self, action):
-        ((player, chosen),) = action.items()
-        self.place, self.turns = (3 * self.place + chosen) % 1_000, self.turns + 1
-        following = self.players[self.turns % 2]
-        return StepResult({following: self.place}, {player: chosen}, self.turns == 6)
-'''
 RUN = "run -t doors.py:Doors --seed 3 --overwrite --time-control"
 CONTROL = "start=20s act=20s/30s"
 
@@ -66,14 +37,6 @@ SCRIPT = [
     answers_with({"action": "A"}),
     answers_with({"action": "B"}),
 ]
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "doors.py").write_text(GAME)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(MODEL, "small")
-    return tmp_path
 
 
 @pytest.fixture
@@ -179,7 +142,7 @@ def test_another_match_than_the_recorded_one_ends_with_the_turn(record: Any, cal
 
 def test_a_match_that_goes_on_longer_ends_with_the_turn(record: Any, call: Any, here: Path) -> None:
     record(*SCRIPT)
-    (here / "doors.py").write_text(GAME.replace("self.turns == 6", "self.turns == 12"))
+    (here / "doors.py").write_text(DOORS.replace("self.turns == 6", "self.turns == 12"))
     ended = call(RUN, CONTROL, *["-a", "llm?answers=run.jsonl"] * 2)
     assert ended.code == 1
     assert "run.jsonl has no answer after turn 4: play the recorded tasks" in ended.out

@@ -12,6 +12,21 @@ import flagfall
 
 HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.match"}
 
+OTHER_AGENTS = {
+    "cattrs",
+    "http.client",
+    "flagfall.agents.hosts.network",
+    "flagfall.agents.hosts.process",
+    "flagfall.agents.learner.agent",
+    "flagfall.agents.process.forking",
+    "flagfall.agents.samples.language_model",
+    "flagfall.agents.wasm.host",
+    "flagfall.agents.wire.admission",
+    "flagfall.agents.zmq.host",
+    "flagfall.tasks.configs",
+}
+"""What a match of a sample agent on a task by its id has no use for."""
+
 EXTRAS = (
     "componentize_py",
     "h11",
@@ -19,6 +34,7 @@ EXTRAS = (
     "tokenizers",
     "imageio_ffmpeg",
     "matplotlib",
+    "opentelemetry",
     "pettingzoo",
     "pyarrow",
     "ray",
@@ -35,6 +51,8 @@ NEED_EXTRAS = {
     "flagfall.agents.wasm.wasi",
     "flagfall.agents.wire.websocket",
     "flagfall.environments.pettingzoo_env",
+    "flagfall.recording.otlp",
+    "flagfall.recording.telemetry",
     "flagfall.viewer.live.routes",
     "flagfall.viewer.play.routes",
     "flagfall.viewer.replay.routes",
@@ -51,7 +69,14 @@ def test_the_package_itself_imports_nothing_heavy():
     assert not modules_after("import flagfall, flagfall.cli") & HEAVY
 
 
-@pytest.mark.parametrize("line", ["--help", "--version", "run --help", "verify --help", "tusks"])
+@pytest.mark.parametrize("line", ["", "--help", "-h", "--version"])
+def test_the_overview_and_the_version_need_no_parser_of_commands(line):
+    modules = modules_after(f"from flagfall.cli import main; main({line.split()!r})")
+    assert not modules & (HEAVY | {"cyclopts", "rich", "attr", "msgspec"})
+    assert not {name for name in modules if name.startswith(("flagfall.tasks", "flagfall.cli.commands."))}
+
+
+@pytest.mark.parametrize("line", ["run --help", "verify --help", "tusks"])
 def test_help_and_mistakes_import_nothing_heavy(line):
     code = f"from flagfall.cli import main; main({line.split()!r})"
     assert not modules_after(code) & HEAVY
@@ -62,6 +87,11 @@ def test_a_match_of_a_byte_task_imports_no_numerical_library():
     modules = modules_after(f"from flagfall.cli import main; main({line!r})")
     assert "flagfall.kernel.match" in modules
     assert not modules & {"numpy", "gymnasium"}
+    assert not modules & OTHER_AGENTS, "imported for agents that do not play"
+
+
+def test_the_list_of_tasks_imports_no_event_loop():
+    assert not modules_after("from flagfall.cli import main; main(['tasks'])") & (HEAVY | OTHER_AGENTS)
 
 
 def test_a_plan_without_games_needs_neither_their_engine_nor_what_that_needs():

@@ -108,7 +108,7 @@ def draw_instance(task: str, rng: Random) -> tuple[str, str, bool]:
         items.add("anything")
     read = Items(sorted(items), kind.join)
     fits, length = rng.choice([True, False]), rng.choice(kind.lengths)
-    text = Walk(read, length).draw(rng)
+    text = Walk(read, length, "#").draw(rng)
     return f" {kind.join} ".join(read.all), text if fits else damaged(read, text, rng), fits
 
 

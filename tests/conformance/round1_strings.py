@@ -95,7 +95,8 @@ class Walk:
     Args:
         items: the description.
         length: the length parameter L.
-        foreign: the letters that stand for all foreign ones; the letters themselves if it is left out.
+        foreign: what stands for all foreign letters, which makes the chain shorter; the letters themselves if
+            it is left out.
     """
 
     def __init__(self, items: Items, length: int, foreign: Collection[str] = ()) -> None:
@@ -137,11 +138,12 @@ class Walk:
         return False
 
     def draw(self, rng: Random) -> str:
-        """Return a string by chance."""
+        """Return a string by chance, with one of the foreign letters for what stands for all of them."""
         place = self._start
         while ways := self._onward(place):
             place = rng.choices([way for _, way in ways], [chance for chance, _ in ways])[0]
-        return place.text
+        known, foreign = self._items.known, self._items.foreign
+        return "".join(letter if letter in known else rng.choice(foreign) for letter in place.text)
 
     def _onward(self, place: Place) -> list[tuple[float, Place]]:
         """Return what can come next, with its probability; nothing at the end."""

@@ -115,7 +115,7 @@ def test_four_thousand_strings_are_distributed_as_in_the_specification(text: str
     length = 5
     items = Items.read(text)
     description = Description(tuple(items.all), items.join)  # type: ignore[arg-type]
-    walk = Walk(items, length)
+    walk = Walk(items, length, "#")
     assert unlikely(sample(partial(right_string, description, length)), sample(walk.draw)) < 3.5
     if items.all == ["anything"]:
         return

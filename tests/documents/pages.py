@@ -189,7 +189,11 @@ class Page:
             name: value for name, value in os.environ.items() if not name.startswith(("FLAGFALL", "PYTEST"))
         }
         path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
-        return kept | {"PATH": path, "HOME": str(self.folder), "COLUMNS": "200"}
+        cache = Path(kept.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        zig = {
+            "ZIG_GLOBAL_CACHE_DIR": str(cache / "zig")
+        }  # an empty one costs half a minute of the processor
+        return kept | zig | {"PATH": path, "HOME": str(self.folder), "COLUMNS": "200"}
 
     def _shell(self, block: Block) -> str:
         trap = "trap 'echo \"failed, code $?: $BASH_COMMAND\" >&2' ERR\n"

@@ -67,7 +67,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Path) -> None:
 def test_the_installed_program_works_without_sources(installed: Path, tmp_path: Path) -> None:
     place = call(installed, tmp_path, "--version")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert (place.returncode, place.stdout.strip()) == (0, version), place.stderr
+    assert (place.returncode, place.stdout.split()[:2]) == (0, ["flagfall", version]), place.stderr
     for line in (
         "tournament demo --dry-run",
         "run --task vgdl:windfall#0 --agent random --clock virtual --journal match.jsonl",
@@ -95,22 +95,6 @@ def test_the_source_distribution_has_what_is_needed_to_build_and_to_test(built: 
     needed = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "tests/conftest.py"}
     assert needed <= names
     assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)
-
-
-def test_one_version_in_all_places() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
-    headings = re.findall(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert headings[0] == "Unreleased"
-
-
-@pytest.mark.parametrize(
-    ("tag", "message"), [("v9.9.9", "another version"), ("v0.1.0", "no section [0.1.0]")]
-)
-def test_a_release_without_its_section_or_version_is_refused(tag: str, message: str) -> None:
-    done = subprocess.run([ROOT / ".ci" / "release", tag], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert message in done.stderr
 
 
 @pytest.mark.skipif(not (ROOT / ".ci").is_dir(), reason="a distribution has no .ci")

@@ -308,7 +308,7 @@ def test_without_an_expert_nobody_knows():
 
 
 def test_action_names_are_deprecated():
-    with pytest.warns(DeprecationWarning, match="`action_names` is deprecated"):
+    with pytest.warns(DeprecationWarning, match="Task.action_names is deprecated"):
         assert ReachFlag(GridWorld(), "reach the flag").action_names() == (
             "stay",
             "up",
@@ -317,7 +317,7 @@ def test_action_names_are_deprecated():
             "left",
         )
     with (
-        pytest.warns(DeprecationWarning, match="will be removed"),
+        pytest.warns(DeprecationWarning, match="use class_action_names"),
         pytest.raises(NotImplementedError, match="defines no class_action_names"),
     ):
         Pair().action_names()

@@ -47,6 +47,9 @@ from tests.tournament.runs import small_plan
 RUNS = 18_000
 """Most matches in which a planted bug has to be found: 60 seconds, at 300 a second."""
 
+SEED = 2
+"""Of the searches for planted bugs: each is found with any seed, after 20 to 700 matches with this one."""
+
 
 SCHEDULES = int(os.environ.get("FLAGFALL_SCHEDULES", "1000"))
 """Matches of a campaign, 150 for each second of the processor; `FLAGFALL_SCHEDULES=50000` for one by hand."""
@@ -73,7 +76,7 @@ def match_of(*hosts: Any, tasks: Any = None) -> MatchRequest:
 def find(request: MatchRequest, *rules: Any) -> None:
     """Find a case that breaks one of some invariants, with at most three faults, that can be shown again."""
     ground = Ground.of_match(request, TIME_CONTROLS, rules, ())
-    found = Exploration([ground]).search(RUNS)
+    found = Exploration([ground], SEED).search(RUNS)
     assert found is not None
     assert len(found.case.faults) <= 3
     assert Case.parse(str(found.case)) == found.case
@@ -110,7 +113,7 @@ def test_every_invariant_holds_in_a_campaign_and_every_kind_of_fault_happens():
 @pytest.mark.release
 def test_every_invariant_of_tournaments_holds_and_every_kind_of_their_faults_happens():
     exploration = Exploration([Ground.of_tournament(small_plan(1))], 3)
-    assert exploration.search(150) is None, exploration.finding
+    assert exploration.search(100) is None, exploration.finding
     assert {row.name for row in FAULTS.values() if row.is_of_tournament} <= set(exploration.happened)
 
 

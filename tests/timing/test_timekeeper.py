@@ -9,6 +9,7 @@ from typing import Any
 import trio
 
 from flagfall.timing import MS, Deadline, VirtualClock, sleep_until_ns, timekeeping
+from flagfall.timing.heartbeat import shared
 from flagfall.timing.stalls import STALL_NS
 from flagfall.timing.timekeeper import LINGER_NS, SLICE_NS, Timekeeper, timekeeper_of_loop
 from tests.fakes import CountTask, Sleeper, play_here
@@ -69,6 +70,7 @@ async def test_our_sleep_on_the_wall_clock():
 
 def left_over() -> tuple[int, int, set[str]]:
     """Tasks of the loop, descriptors of the process, and the names of its threads."""
+    shared.close_if_idle()
     threads = {t.name for t in threading.enumerate() if not t.name.startswith("Trio thread")}
     return tasks_living(), len(list(Path("/proc/self/fd").iterdir())), threads
 
@@ -98,9 +100,11 @@ def test_nothing_is_left_of_a_loop_that_ends_with_its_match():
     async def match() -> None:
         await play_here(CountTask(1), Sleeper(0.0))
 
+    shared.close_if_idle()
     before = threading.enumerate(), len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         trio.run(match)
+        shared.close_if_idle()
         assert (threading.enumerate(), len(list(Path("/proc/self/fd").iterdir()))) == before
 
 

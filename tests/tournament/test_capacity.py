@@ -28,10 +28,11 @@ from flagfall.tournament.capacity import (
 )
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.plan.parser import parse_plan
+from flagfall.tournament.run import probe
 from flagfall.tournament.run.api import run_tournament
 from flagfall.tournament.run.engine import jobs_on
 from flagfall.tournament.run.probe import measure_capacity
-from flagfall.tournament.run.turn_delays import SAMPLE_BYTES, counts_delays
+from flagfall.tournament.run.turn_delays import Sample, counts_delays, read_samples
 from tests.tournament.runs import small_plan
 
 BOUND = 10 * MS
@@ -274,59 +275,64 @@ async def test_two_that_compute_on_one_core_delay_each_other(tmp_path: Path) -> 
     assert all(found.p99_ns > 5 * MS for found in capacity.levels if found.jobs > 1 and found.windows)
 
 
-@needs_counters
-@pytest.mark.release
-async def test_more_and_more_matches_are_played_and_what_they_use_is_measured() -> None:
-    capacity = await measure_capacity(timed("act=1s/10s"), seconds=15, bound="1h")
-    assert capacity is not None
-    assert not capacity.exact
-    assert capacity.jobs == max(found.jobs for found in capacity.levels if found.windows) > 1
-    assert all(0 < resource.of_match < resource.free for resource in capacity.resources)
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which a probe has its files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
 
 
-def sampled(folder: Path) -> int:
-    """How many turns were played so far, and matches begun."""
-    return sum(file.stat().st_size for file in folder.glob("*/delays")) // SAMPLE_BYTES
+def samples(folder: Path) -> list[Sample]:
+    """The turns that were played so far, and the matches that have begun."""
+    return [sample for file in folder.glob("*/delays") for sample in read_samples(file, 0)[0]]
 
 
-async def measured_until(plan: TournamentPlan, folder: Path, *, turns: int) -> Capacity:
-    """What a probe finds that is stopped when so many turns were played; its files are in the folder."""
+async def measured_until(plan: TournamentPlan, is_enough: Callable[[], bool]) -> Capacity:
+    """What a probe finds that is stopped by what it has done, not by a time."""
     stop = trio.Event()
 
-    async def stop_when_played() -> None:
-        while sampled(folder) < turns:  # noqa: ASYNC110 - a file of other processes
+    async def stop_when_enough() -> None:
+        while not is_enough():  # noqa: ASYNC110 - a file of other processes
             await trio.sleep(0.05)
         stop.set()
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stop_when_played)
+        nursery.start_soon(stop_when_enough)
         capacity = await measure_capacity(plan, seconds=3600, bound="1h", stop=stop)
     assert capacity is not None
     return capacity
 
 
 @needs_counters
-async def test_the_time_in_which_an_agent_waits_is_no_delay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_more_and_more_matches_are_played_and_what_they_use_is_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    capacity = await measured_until(burning(tmp_path, "Sleep"), folder, turns=5)
+    def has_gone_beyond_two() -> bool:
+        return len({sample.worker for sample in samples(folder)}) > 2
+
+    monkeypatch.setattr(probe, "VISIT_SHARE", 0.5 / 3600)
+    capacity = await measured_until(timed("act=1s/10s"), has_gone_beyond_two)
+    assert not capacity.exact
+    assert capacity.jobs == max(found.jobs for found in capacity.levels if found.windows) > 1
+    assert all(0 < resource.of_match < resource.free for resource in capacity.resources)
+
+
+@needs_counters
+async def test_the_time_in_which_an_agent_waits_is_no_delay(folder: Path, tmp_path: Path) -> None:
+    capacity = await measured_until(burning(tmp_path, "Sleep"), lambda: len(samples(folder)) >= 5)
     assert min(capacity.levels[0].delays_ns) < 250 * MS
 
 
 @needs_counters
-async def test_a_probe_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
+async def test_a_probe_leaves_nothing_behind(folder: Path) -> None:
     before = set(descendants(os.getpid()))
-    capacity = await measured_until(timed("act=1s/10s"), folder, turns=1000)
+    capacity = await measured_until(timed("act=1s/10s"), lambda: len(samples(folder)) >= 1000)
     assert (capacity.exact, capacity.bound_ns) == (False, HOUR)
     assert [found.jobs for found in capacity.levels] == [capacity.jobs] == [1]
     assert [resource.name for resource in capacity.resources] == ["memory", "processes"]
-    assert list(folder.iterdir()) == []
+    assert list(folder.iterdir()) == []  # noqa: ASYNC240 - of an empty folder
     assert set(descendants(os.getpid())) <= before
 
 

@@ -36,10 +36,10 @@ from tests.tournament.runs import (
     workers_of,
 )
 
-KILLS = int(os.environ.get("FLAGFALL_KILLS", "20"))
+KILLS = int(os.environ.get("FLAGFALL_KILLS", "12"))
 """Each costs half a second of the processor; `FLAGFALL_KILLS=50` for a longer run by hand."""
 
-GROWN = int(os.environ.get("FLAGFALL_GROWN", "2"))
+GROWN = int(os.environ.get("FLAGFALL_GROWN", "1"))
 """Tournaments of each format; each costs four seconds of the processor."""
 
 MATCHES = 48 * KILLS
@@ -147,7 +147,7 @@ def test_killed_tournaments_that_grow_end_as_if_they_had_had_their_plan_from_the
         assert stands[0] == stands[1]
         found = verify_folder(out)
         assert (found.problems, found.unrecorded) == ((), ())
-    assert min(killed["before"], killed["after"]) >= GROWN // 2, killed
+    assert sum(killed.values()) >= GROWN, killed
 
 
 def test_nothing_of_a_killed_run_lives_on(tmp_path: Path) -> None:

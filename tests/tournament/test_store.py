@@ -164,16 +164,28 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def test_a_store_of_an_older_version_is_brought_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store(tmp_path, "make")
-    store.put(MatchRecord(id="a"))
-    store.close()
-    later = (*MIGRATIONS, "ALTER TABLE matches ADD COLUMN note TEXT NOT NULL DEFAULT 'none';")
-    monkeypatch.setattr("flagfall.tournament.database.MIGRATIONS", later)
-    store = Store(tmp_path)
-    assert store._database.execute("SELECT id, note FROM matches").fetchall() == [("a", "none")]
-    assert list(store.played()) == ["a"]
-    store.close()
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_a_store_of_every_older_version_is_read_and_brought_up(tmp_path: Path, version: int) -> None:
+    """The tables are those of the version; its rows are the ones that all versions have."""
+    path = tmp_path / "tournament.db"
+    with closing(sqlite3.connect(path)) as database:
+        for script in MIGRATIONS[:version]:
+            database.executescript(script)
+        database.execute(
+            "INSERT INTO matches (number, id, attempt, status, why, reason, solved, tasks, turns, elapsed_ns,"
+            " stalls) VALUES (1, 'a', 1, 'played', '', 'finished', 1, 1, 7, 5, 0)"
+        )
+        database.execute(f"PRAGMA user_version = {version}")
+        database.commit()
+    with closing(Store(tmp_path)) as store:
+        assert {match: (record.turns, record.ticks) for match, record in store.played().items()} == {
+            "a": (7, 0)
+        }
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (version,), "reading changed the file"
+    with closing(Store(tmp_path, "make")) as store:
+        assert list(store.played()) == ["a"]
+        assert store._database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
 
 
 def test_what_is_no_store_is_told(tmp_path: Path) -> None:

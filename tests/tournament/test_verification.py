@@ -28,7 +28,7 @@ from flagfall.tournament.standings import agent_rows, export, stored_standings
 from flagfall.tournament.store import Store
 from flagfall.tournament.verification import FolderVerification, verify_folder
 
-FLIPS = 500
+FLIPS = 250
 DELETIONS = 50
 """Of each of two folders."""
 

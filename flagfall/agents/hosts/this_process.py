@@ -14,7 +14,6 @@ import ctypes
 import inspect
 import socket
 import threading
-import time
 import types
 from collections.abc import Coroutine, Generator
 from contextlib import nullcontext, suppress
@@ -32,7 +31,7 @@ from flagfall.kernel.channels.pipes import FramedStream, PipeStream
 from flagfall.kernel.hosting import Briefing, HostKind
 from flagfall.kernel.seat import HostSeat
 from flagfall.kernel.tracebacks import agent_traceback, hide_frames
-from flagfall.timing.clocks import clock_of, counting_steps, real_limit
+from flagfall.timing.clocks import counting_steps, real_limit, thread_cpu_clock
 
 hide_frames(__file__)
 
@@ -200,7 +199,7 @@ class ThreadHost:
             if seat.hold is None:
                 seat.clock.use_times(times.of)
             if seat.budget.control.clock == "cpu" and thread.ident is not None:
-                seat.clock.cpu_clock = clock_of(time.pthread_getcpuclockid(thread.ident))
+                seat.clock.cpu_clock = thread_cpu_clock(thread.ident)
             await session.play(channel)
             await session.end(channel)
             with real_limit(CLOSE_SECONDS):

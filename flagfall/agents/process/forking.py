@@ -314,7 +314,7 @@ class _Ends:
     def __enter__(self) -> Self:
         try:
             for is_input, is_stamped in ((True, False), (False, True), (False, False)):
-                reading, writing = open_stamped_pipe() if is_stamped else os.pipe2(os.O_CLOEXEC)
+                reading, writing = open_stamped_pipe() if is_stamped else os.pipe()
                 self.ours.append(writing if is_input else reading)
                 self.theirs.append(reading if is_input else writing)
             self.connection, theirs = socket.socketpair()

@@ -21,7 +21,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from flagfall.agents.process.limits import UNLIMITED, Limits
+from flagfall.agents.process.limits import UNLIMITED, Limits, usable_cores
 from flagfall.agents.spec import AgentSpec, split_command
 from flagfall.errors import UsageError, suggest
 
@@ -205,9 +205,10 @@ class Isolation:
             raise UsageError(f"isolation {self.kind!r}{suggest(self.kind, KINDS)}")
         if self.kind == "none" and self.limits != UNLIMITED:
             raise UsageError("isolation none has no limits: take process or sandbox, or leave the limits out")
-        if self.limits.cores and (absent := set(self.limits.cores) - _cores()):
+        if self.limits.cores and (absent := set(self.limits.cores) - usable_cores()):
+            known = sorted(usable_cores())
             raise UsageError(
-                f"limits: cores: {min(absent)} is not a core of this machine; its cores: {sorted(_cores())}"
+                f"limits: cores: {min(absent)} is not a core of this machine; its cores: {known}"
             )
         for name in self.env:
             if name not in os.environ:
@@ -259,10 +260,6 @@ class Isolation:
         if self.kind == "none":
             return {}
         return dict.fromkeys((*_OF_FOLDER, *(("HOME",) if self.kind == "sandbox" else ())), folder)
-
-
-def _cores() -> set[int]:
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 DEFAULT_ISOLATION: Final = Isolation()

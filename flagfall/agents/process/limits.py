@@ -33,6 +33,11 @@ _CORES = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _SPELLINGS: Final = {unit.lower(): unit for unit in UNITS}
 
 
+def usable_cores() -> set[int]:
+    """Return the processor cores that this process may use: all of them where the system does not tell."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
 def parse_size(text: str) -> int:
     """Return the bytes of a size such as `512MB` or `4GiB`; case is ignored.
 

@@ -168,6 +168,8 @@ def check_sandbox() -> None:
     Raises:
         UsageError: there can be none; says why.
     """
+    if not sys.platform.startswith("linux"):
+        raise UsageError("isolation sandbox needs Linux; take --host wasm for agents that are not trusted")
     if shutil.which("bwrap") is None:
         raise UsageError("isolation sandbox needs bubblewrap: install it (package bubblewrap, program bwrap)")
     if os.geteuid() == 0 and shutil.which("setpriv") is None:

@@ -371,12 +371,15 @@ class Machine:
             if self._exports is None:
                 self._exports = self._program.link(store, self._name)
             answer = self._exports.call(export, message)
+            system.answer(len(answer))
         except (WasmtimeError, Trap) as error:
             raise self._fault(str(error), getattr(error, "trap_code", None)) from None
         finally:
             self.used = system.end_call()
         if system.ended:  # the end of fuel is noticed at the next loop or call, of which there was none
             raise AgentFault("crashed", system.ended)
+        if self.used == units:
+            raise OutOfFuel
         return answer
 
     def _fault(self, text: str, code: Any) -> Exception:

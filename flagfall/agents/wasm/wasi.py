@@ -37,6 +37,12 @@ CALL_UNITS: Final = 50_000
 BYTE_UNITS: Final = 500
 """Fuel of each byte that such a call carries; wasmtime's Python takes 0.4 µs for one."""
 
+ANSWER_UNITS: Final = 10
+"""Fuel of each byte of an answer, which the host copies and decodes in some 10 ns, whoever has written it."""
+
+_PART_BYTES: Final = 8
+"""Bytes that name a part of a print: its place and size."""
+
 MAX_RANDOM_BYTES: Final = 1 << 16
 """Most random bytes of a call; a longer one ends the agent."""
 
@@ -88,9 +94,17 @@ class System:
         self._used += used
         return used
 
-    def pay(self, carried: int = 0) -> None:
-        """Use the fuel of a call of the host that carries so many bytes."""
-        self._burn(CALL_UNITS + BYTE_UNITS * carried)
+    def pay(self) -> None:
+        """Use the fuel of a call of the host, without that of the bytes that it carries."""
+        self._burn(CALL_UNITS)
+
+    def carry(self, count: int) -> None:
+        """Use the fuel of bytes that a call of the host carries."""
+        self._burn(BYTE_UNITS * count)
+
+    def answer(self, count: int) -> None:
+        """Use the fuel of the bytes of an answer."""
+        self._burn(ANSWER_UNITS * count)
 
     def _burn(self, units: int) -> None:
         self._store.set_fuel(max(0, self._store.get_fuel() - units))
@@ -108,12 +122,12 @@ class System:
         if count > MAX_RANDOM_BYTES:
             self.end(f"it asked for {count} random bytes at once; {MAX_RANDOM_BYTES} are the most")
             return b""
-        self.pay(count)
+        self.carry(count)
         return self._random.randbytes(count)
 
     def print(self, text: bytes) -> None:
         """Take what the agent prints."""
-        self.pay(len(text))
+        self.carry(len(text))
         self.write(text)
 
     def end(self, why: str) -> None:
@@ -193,8 +207,10 @@ def _fd_write(memory: _Memory, fd: int, vectors: int, count: int, written: int) 
         return _BAD_DESCRIPTOR
     total = 0
     for place in range(min(count, _MAX_PARTS)):
-        at, size = memory.number(vectors + 8 * place), memory.number(vectors + 8 * place + 4)
+        part = vectors + _PART_BYTES * place
+        at, size = memory.number(part), memory.number(part + 4)
         size = min(size, MAX_PRINT_BYTES - total)
+        _call.system.carry(_PART_BYTES)
         _call.system.print(memory.read(at, size))
         total += size
     memory.put(written, total)

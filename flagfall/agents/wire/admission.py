@@ -179,7 +179,7 @@ class AgentAdmission(Admission[_JoinedAgent, "MatchPlace"]):
             refused = self._find_place(join)
         if refused is not None:
             await messages.send(encode(refused, "json"))
-            raise Refusal(refused.reason)
+            raise Refusal(f"{refused.reason}: {refused.detail}")
 
     def _find_place(self, join: Join) -> Refused | None:
         """Decide if an agent with the right token can play or wait; makes place for one that is back."""

@@ -26,7 +26,7 @@ import attrs
 import trio
 from msgspec import UNSET
 
-from flagfall.agents.admission import KEEPALIVE_SECONDS
+from flagfall.agents.admission import keep_alive
 from flagfall.agents.spec import NETWORK
 from flagfall.agents.wire import messages
 from flagfall.agents.wire.admission import MAX_TOKEN_CHARS
@@ -348,8 +348,7 @@ class Relay:
 
 async def _open_connection(server: ServerAddress, context: ssl.SSLContext | None) -> MessageStream:
     socket_stream = await trio.open_tcp_stream(server.host, server.port)
-    socket_stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    socket_stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+    keep_alive(socket_stream)
     if context is None:
         connection: ByteStream = tcp_stream(socket_stream)
     else:

@@ -115,7 +115,7 @@ def branch(
         request = attrs.evolve(request, journal=journal)
         request.check(option_of)
     plan = _plan(request)
-    with logs.opened(journal) as opened:
+    with logs.opened("branch", journal) as opened:
         progress = not quiet and not logs.uses_stderr
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet)
         return session.run(json=json, wide=wide)

@@ -61,7 +61,7 @@ def check_agent(
     player.check(option_of)
     if player.seated().kind in {"process", "wasm"}:  # which reports invalid options before anything is played
         check_players([player])
-    with logs.opened() as opened:
+    with logs.opened("check-agent") as opened:
         numbers = count(1)
         tested = AgentUnderTest(
             lambda name: attrs.evolve(player, name=name).seated(),

@@ -59,7 +59,7 @@ def curriculum(
             raise UsageError(f"--{name} must be at least 1, got {value}")
     make = _maker(agent, given, seed)
     lessons: list[Lesson] = []
-    with logs.opened() as opened:
+    with logs.opened("curriculum") as opened:
         try:
             reply = make()
             for number, lesson in enumerate(tasks):

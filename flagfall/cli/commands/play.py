@@ -103,7 +103,7 @@ def play(
     if is_endless(ids, scheduler, steps):
         raise UsageError(f"the scheduler {scheduler!r} never ends: add --steps")
     bind = server.bind(need_token=True)
-    with logs.opened() as opened:
+    with logs.opened("play") as opened:
         session = PlaySession(request, seat, name, ids[0][:MAX_NAME], folder, opened.sinks(folder.name))
         session.request.check(option_of)
         session.request = session.request.seated()

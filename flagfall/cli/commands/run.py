@@ -195,7 +195,7 @@ def run(
     if not quiet:
         _print_notices(kept, plan)
     progress = not quiet and not logs.uses_stderr
-    with logs.opened(journal, results) as opened:
+    with logs.opened("run", journal, results) as opened:
         session = RunSession(plan, logs=opened, progress=progress, quiet=quiet, faults=faults)
         return session.run(json=json, wide=wide, fail_on_disqualified=fail_on_disqualified)
 

@@ -112,7 +112,7 @@ def tournament(
     code = 0
     reasons: set[str] = set()
     try:
-        with logs.opened() as opened, screen.shown():
+        with logs.opened("tournament") as opened, screen.shown():
             code = run_until_interrupted(play, say=screen.say, stopping="ending after the running matches")
     except HostFault as error:
         fault = error

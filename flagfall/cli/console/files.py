@@ -18,7 +18,7 @@ from flagfall.errors import HostFault, UsageError, suggest
 from flagfall.texts import one_line
 
 if TYPE_CHECKING:
-    from flagfall.recording.match_logs import MatchLogs
+    from flagfall.recording.match_logs import LogSettings, MatchLogs
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
 """An option without a value, and without a form that switches it off."""
@@ -171,12 +171,16 @@ class LogOptions:
         log_file: Append the log to this file, instead of writing it to the standard error.
         sink: Pass every event to your own code: `module:Sink` or `file.py:Sink`, a class of which each match
             gets an instance, or a function.
+        telemetry: Send spans and metrics to a collector of OpenTelemetry, which `OTEL_EXPORTER_OTLP_ENDPOINT`
+            names; by default `http://localhost:4318`. `turns`: also a span for each turn (needs the extra
+            `telemetry`).
     """
 
     log_level: Literal["debug", "info", "warning", "error"] | None = None
     log_format: Literal["console", "json"] | None = None
     log_file: Path | None = None
     sink: Texts = None
+    telemetry: Literal["matches", "turns"] | None = None
 
     @property
     def is_logging(self) -> bool:
@@ -194,39 +198,55 @@ class LogOptions:
         return self.is_logging and self.log_file is None
 
     @contextmanager
-    def opened(self, *others: Path | None) -> Iterator[MatchLogs]:
-        """Open the log and import the sinks, while the context lasts.
+    def opened(self, command: str, *others: Path | None) -> Iterator[MatchLogs]:
+        """Open the log and telemetry, and import the sinks, while the context lasts.
 
-        If the log could not be written, a line on the standard error reports it at the end.
+        If the log could not be written, or spans not be sent, a line on the standard error reports it at the
+        end.
 
         Args:
+            command: names the span of the command.
             others: files that the command writes; the log must not be one of them.
 
         Raises:
             UsageError: the file cannot be opened or is one of the others, a sink cannot be imported, or
-                structlog is configured already.
+                structlog is configured already, or telemetry cannot be set up.
         """
+        from attrs import evolve
+
         from flagfall.recording.match_logs import LogSettings
 
-        names = tuple(self.sink or ())
-        if not self.is_logging:
-            with LogSettings(sinks=names).opened() as logs:
-                yield logs
-            return
-        fd = self._open(others)
-        lock_fd = os.memfd_create("flagfall-log-lock")
-        terminal = os.isatty(fd)
+        settings, logs = LogSettings(sinks=tuple(self.sink or ())), None
         try:
-            level, form = self.log_level or "info", self.log_format or ("console" if terminal else "json")
-            settings = LogSettings(level, form, fd, lock_fd, terminal, names, self._has_own_form)
+            if self.is_logging:
+                settings = self._with_log(settings, others)
+            if self.telemetry is not None:
+                counts_fd = _shared_file()
+                root = f"flagfall.{command}"
+                settings = evolve(settings, telemetry=self.telemetry, counts_fd=counts_fd, root=root)
             with settings.opened() as logs:
                 yield logs
-            if logs.failure is not None:
-                why = logs.failure.strerror or logs.failure
-                print(f"flagfall: the log is incomplete: {why}", file=sys.stderr, flush=True)
         finally:
-            os.close(fd)
-            os.close(lock_fd)
+            for line in () if logs is None else logs.failures():
+                print(f"flagfall: {line}", file=sys.stderr, flush=True)
+            for descriptor in settings.descriptors:
+                os.close(descriptor)
+
+    def _with_log(self, settings: LogSettings, others: tuple[Path | None, ...]) -> LogSettings:
+        """Return the settings with those of the log, which is opened."""
+        from attrs import evolve
+
+        fd = self._open(others)
+        terminal = os.isatty(fd)
+        return evolve(
+            settings,
+            level=self.log_level or "info",
+            style=self.log_format or ("console" if terminal else "json"),
+            fd=fd,
+            lock_fd=_shared_file(),
+            colors=terminal,
+            needs_own_setup=self._has_own_form,
+        )
 
     def _open(self, others: tuple[Path | None, ...]) -> int:
         """Return a descriptor for the log."""
@@ -242,6 +262,12 @@ class LogOptions:
             return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise UsageError(f"--log-file {path}: cannot be written: {error.strerror or error}") from error
+
+
+def _shared_file() -> int:
+    """Return the descriptor of an empty file without a name, for the processes that log."""
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 NO_LOG: Final = LogOptions()

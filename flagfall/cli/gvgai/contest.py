@@ -108,7 +108,7 @@ def contest(
             )
         )
 
-    with logs.opened(journal, results) as opened:
+    with logs.opened("contest", journal, results) as opened:
         code = run_until_interrupted(play, virtual=options.clock == "virtual")
     rankings = rank_tasks(plan, records)
     totals = total_points([entrant.name for entrant in plan.agents], rankings)

@@ -102,7 +102,7 @@ def serve(
             bound = await nursery.start(partial(server.run, stop=stop))
             say(f"waiting for clients at {address}:{bound}")
 
-    with logs.opened(journal, results) as opened:
+    with logs.opened("serve", journal, results) as opened:
         code = run_until_interrupted(play)
     data = {"sessions": [_data(session) for session in server.sessions]}
     put_out(data, results, as_json=json)
@@ -207,7 +207,7 @@ def play_on(
             )
             nursery.cancel_scope.cancel()
 
-    with logs.opened() as opened:
+    with logs.opened("play-on") as opened:
         code = run_until_interrupted(play)
     for report in reports:
         if json:
@@ -287,7 +287,7 @@ def train(
             )
         )
 
-    with logs.opened(journal, results) as opened:
+    with logs.opened("train", journal, results) as opened:
         code = run_until_interrupted(play, virtual=options.clock == "virtual")
     for track in played:
         statistics = track.statistics

@@ -65,7 +65,7 @@ def open_stamped_pipe() -> tuple[int, int]:
                 raise
             os.set_blocking(reading, True)
             return reading, writing
-    return os.pipe2(os.O_CLOEXEC)
+    return os.pipe()
 
 
 class PipeStream:
@@ -204,8 +204,8 @@ class TcpStream(PipeStream):
 
     async def read(self) -> bytes:
         """Read the available bytes; see `PipeStream.read`."""
-        if self._incomplete:
-            # Linux clears the option again when data is sent, so it is set before each such read.
+        if self._incomplete and sys.platform == "linux":
+            # The system clears the option again when data is sent, so it is set before each such read.
             with suppress(OSError):
                 self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         return await super().read()

@@ -26,7 +26,7 @@ import trio
 from flagfall.agents.hosts.registry import host_agent
 from flagfall.agents.hosts.this_process import LoopHost
 from flagfall.agents.process.isolation import Isolation
-from flagfall.agents.process.limits import Limits
+from flagfall.agents.process.limits import Limits, usable_cores
 from flagfall.agents.spec import AgentSpec
 from flagfall.agents.wasm.host import WasmHost
 from flagfall.events import Event, ReplyDropped, SeatDisqualified, TurnPlayed
@@ -392,7 +392,7 @@ def _host(row: Row, place: Place, names: tuple[str, ...]) -> AgentHost:
         file = Path(tempfile.gettempdir()) / GAME / "bot.py"
         file.write_text(f"from {_AGENTS}.agents import {agent}\n")
         spec = f"{file}:{agent}"
-    cores = (min(os.sched_getaffinity(0)),) if row.pinned else None
+    cores = (min(usable_cores()),) if row.pinned else None
     return host_agent(spec, "process", agent, Isolation(place, attrs.evolve(LIMITS, cores=cores), env=names))
 
 

@@ -113,7 +113,7 @@ async def run_tournament(
         on_begin: called with the run when it begins, to observe and control it.
         on_record: called with each record when it is stored, including void attempts.
         warn: called with each warning, a line of text.
-        logs: logs and sinks of the matches; not with the engine `ray`.
+        logs: logs, sinks and telemetry of the matches; not with the engine `ray`.
 
     Returns:
         The records of matches that count, by id.
@@ -130,8 +130,8 @@ async def run_tournament(
     refuse_showing(plan, folder)
     if engine == "ray" and logs != NO_LOGS:
         raise UsageError(
-            "logs and sinks need the engine local: workers of Ray may run on other machines, and return the"
-            " journals of their matches alone"
+            "logs, sinks and telemetry need the engine local: workers of Ray may run on other machines, and"
+            " return the journals of their matches alone"
         )
     if engine == "ray" and jobs == "auto":
         raise UsageError(

@@ -17,6 +17,7 @@ import hmac
 import os
 import secrets
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -274,6 +275,9 @@ async def serve_control(run: Run, folder: Path, warn: Callable[[str], None]) -> 
     Args:
         warn: called with a line of text if no socket can be made; the run continues without one.
     """
+    if sys.platform != "linux":
+        warn("flagfall ctl will not reach this run: only Linux tells which process connects")
+        return
     token = secrets.token_hex(TOKEN_BYTES // 2)
     with adopting_orphans():
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Final, Protocol, TypeAlias
 import attrs
 import msgspec
 
+from flagfall.agents.process.limits import usable_cores
 from flagfall.errors import HostFault, UsageError
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec
@@ -168,7 +168,7 @@ def jobs_on(plan: TournamentPlan, cores: int | None = None) -> int:
     Args:
         cores: number of processors; by default those of this machine that this process may use.
     """
-    cores = len(os.sched_getaffinity(0)) if cores is None else cores
+    cores = len(usable_cores()) if cores is None else cores
     seats = 1 if plan.clock == "virtual" else max(task.seats for task in plan.tasks)
     return max(1, cores // seats)
 

@@ -20,7 +20,9 @@ from flagfall.errors import HostFault, UsageError
 from flagfall.kernel.channels.framing import NEED_MORE, Framer, frame
 from flagfall.kernel.channels.pipes import PipeStream
 from flagfall.recording.match_logs import LogSettings
+from flagfall.recording.operations import report
 from flagfall.tasks.catalog import pickled_families
+from flagfall.texts import one_line
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.run.engine import (
     BATCH_ENDED,
@@ -74,8 +76,10 @@ class LocalEngine:
             if worker.fresh:
                 await worker.send(self._start)
             error = await worker.play(batch)
-        except BaseException:
+        except BaseException as error:
             await worker.kill()
+            if not isinstance(error, WorkerLost):
+                report("worker killed", worker=worker.pid)
             raise
         self._idle.append(worker)
         if error is not None:
@@ -83,6 +87,8 @@ class LocalEngine:
 
     async def aclose(self) -> None:
         """Stop the workers; see `Engine`."""
+        for worker in self._idle:
+            worker.end_input()
         while self._idle:
             await self._idle.pop().close()
 
@@ -116,6 +122,8 @@ class _Worker:
         process.stdin.close()
         process.stdout.close()
         self._process = process
+        self.pid: int = process.pid
+        report("worker started", worker=self.pid)
         self._framer = Framer(MAX_MESSAGE_BYTES)
 
     async def send(self, payload: bytes) -> None:
@@ -179,7 +187,9 @@ class _Worker:
         self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, self._stderr.tell() - STDERR_TAIL_BYTES))
         tail = self._stderr.read().decode(errors="replace").strip()
-        return WorkerLost(f"a worker was lost ({self._process.returncode}){f': {tail}' if tail else ''}")
+        code = self._process.returncode
+        report("worker lost", worker=self.pid, exit_code=code, detail=one_line(tail))
+        return WorkerLost(f"a worker was lost ({code}){f': {tail}' if tail else ''}")
 
     async def _end(self) -> None:
         with trio.CancelScope(shield=True):
@@ -194,21 +204,27 @@ class _Worker:
         await self._end()
         self._stderr.close()
 
-    async def close(self) -> None:
-        """Wait for an idle worker to end; kill it after a grace period."""
+    def end_input(self) -> None:
+        """Let an idle worker end."""
         self._pipe.close()
+
+    async def close(self) -> None:
+        """Wait for a worker whose input has ended to end; kill it after a grace period."""
         with trio.CancelScope(shield=True):
             try:
                 await trio.to_thread.run_sync(self._process.wait, CLOSE_SECONDS)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        report("worker ended", worker=self.pid, exit_code=self._process.returncode)
         self._stderr.close()
 
 
 def _open_descendants(worker: int) -> list[int]:
     """Return process descriptors of a worker's descendants."""
-    family = []
+    family: list[int] = []
+    if sys.platform != "linux":  # agents are in no processes there
+        return family
     for pid in descendants(worker):
         with suppress(ProcessLookupError):
             family.append(os.pidfd_open(pid))
@@ -221,6 +237,8 @@ def _wait_for_end(family: list[int]) -> None:
     Supervisors end by themselves together with everything that they started; this process may have adopted
     them. A process left after `CLOSE_SECONDS` has lost its supervisor and is killed.
     """
+    if sys.platform != "linux":
+        return
     end = time.monotonic() + CLOSE_SECONDS
     for descriptor in family:
         if not has_ended(descriptor, max(0.0, end - time.monotonic())):

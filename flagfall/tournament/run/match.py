@@ -42,7 +42,7 @@ def play_attempts(
     attempts: Iterable[Attempt],
     folder: Path,
     report: Callable[[Answer, float], None],
-    sinks: Callable[[str], Sequence[Sink]] = lambda _match: (),
+    sinks: Callable[[str, int], Sequence[Sink]] = lambda _match, _attempt: (),
 ) -> None:
     """Play matches one after another; block until they are over.
 
@@ -50,6 +50,7 @@ def play_attempts(
         attempts: the next one is taken when the one before has been reported.
         folder: the folder of the tournament, with the folders `RUNNING` and `JOURNALS`.
         report: takes the answer to each attempt, and the seconds that it took.
+        sinks: returns the sinks of a match, given its id and the number of the attempt.
     """
     left, virtual = iter(attempts), plan.clock == "virtual"
 
@@ -59,7 +60,9 @@ def play_attempts(
         for attempt in left:
             began = time.perf_counter()
             try:
-                answer: Answer = await play_here(plan, attempt, folder, sinks(attempt.spec.id))
+                answer: Answer = await play_here(
+                    plan, attempt, folder, sinks(attempt.spec.id, attempt.number)
+                )
             except UsageError as error:
                 answer = error
             report(answer, time.perf_counter() - began)

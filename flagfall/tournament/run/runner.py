@@ -19,12 +19,14 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import attrs
 import trio
 
 from flagfall.errors import FlagfallError, HostFault
+from flagfall.recording.operations import report
+from flagfall.texts import one_line
 from flagfall.tournament.formats.schedule import Part, schedule
 from flagfall.tournament.model import TournamentPlan
 from flagfall.tournament.records import MatchRecord, MatchSpec, Records
@@ -47,6 +49,10 @@ remark."""
 
 FAULT_ATTEMPTS: Final = 5
 """Faults of one match in one run. A worker may be lost by chance, but not five times on the same match."""
+
+
+MAX_REASON_CHARS: Final = 400
+"""Longest reason for a void attempt that is reported; the record has all of it."""
 
 
 class RecordStore(Protocol):
@@ -165,15 +171,19 @@ class Run:
     def pause(self) -> None:
         """Begin no match until `resume`; those that are being played continue."""
         self.paused = True
+        report("run paused")
         self._recall()
 
     def resume(self) -> None:
         """Begin matches again."""
         self.paused = False
+        report("run continued")
         self._changed.set()
 
     def stop(self) -> None:
         """Begin no further match; `play` returns when those that are being played are over."""
+        if not self.stopping:
+            report("run stopping", **self._queue())
         self.stopping = True
         self._recall()
         self._changed.set()
@@ -197,6 +207,18 @@ class Run:
         If it is cancelled, matches that are being played are lost, and due again.
         """
         self.since = time.monotonic()
+        begun = "run resumed" if self.played_before else "run started"
+        report(begun, played=self.played_before, matches=self.total, jobs=self._jobs)
+        ended = "run interrupted"
+        try:
+            await self._play_due()
+            ended = "run ended"
+        finally:
+            report(ended, played=len(self.records), matches=self.total, void=self.voids)
+        if self._fault is not None:
+            raise self._fault
+
+    async def _play_due(self) -> None:
         async with trio.open_nursery() as nursery:
             while True:
                 attempts = [] if self._full() else self._next_attempts()
@@ -204,6 +226,8 @@ class Run:
                     batch = Batch(attempts, self._take)
                     self._batches[batch] = trio.CancelScope()
                     self._begin_next(batch)
+                    for attempt in attempts:
+                        report("match queued", **_named(attempt.spec, attempt.number), **self._queue())
                     nursery.start_soon(self._play, batch)
                     continue
                 if not self._batches and (self.stopping or not self.paused):
@@ -212,8 +236,13 @@ class Run:
                     self._recall()
                 await self._changed.wait()
                 self._changed = trio.Event()
-        if self._fault is not None:
-            raise self._fault
+
+    def _queue(self) -> dict[str, int]:
+        """Return how many matches are being played and, if it is known, how many wait."""
+        running = len(self.running)
+        if self.total is None:
+            return {"running": running}
+        return {"running": running, "waiting": max(0, self.total - len(self.records) - running)}
 
     def _full(self) -> bool:
         return self.stopping or self.paused or len(self._batches) >= self._jobs
@@ -305,6 +334,10 @@ class Run:
         if self._is_decided():
             self._recall()
         self._begin_next(batch)
+        for record, _ in played:
+            report(
+                "match stored", match=record.id, attempt=record.attempt, status=record.status, **self._queue()
+            )
         self._changed.set()
 
     def _is_decided(self) -> bool:
@@ -316,12 +349,14 @@ class Run:
         """Let a match be played again after a void attempt, unless it failed too often."""
         self.voids += 1
         self._attempts[spec.id] = record.attempt
+        self._stalled[spec.id] += record.is_stalled and not cancelled
+        self._faults[spec.id] += not record.is_stalled and not cancelled
+        again = cancelled or self._faults[spec.id] < self._fault_attempts
+        told = "match repeated" if again else "match given up"
+        report(told, **_named(spec, record.attempt), reason=one_line(record.why, MAX_REASON_CHARS))
         if cancelled:
             self._postponed.append(spec)
-            return
-        self._stalled[spec.id] += record.is_stalled
-        self._faults[spec.id] += not record.is_stalled
-        if self._faults[spec.id] < self._fault_attempts:
+        elif again:
             self._again.append(spec)
         elif not self._skip_failed and not self.stopping:
             faults = self._faults[spec.id]
@@ -329,6 +364,10 @@ class Run:
                 f"match {spec.id} failed {faults} times; the last time: {record.why}"
             )
             self.stop()
+
+
+def _named(spec: MatchSpec, attempt: int) -> dict[str, Any]:
+    return {"match": spec.id, "attempt": attempt, "task": spec.task, "agents": list(spec.entrants)}
 
 
 def _void(attempt: Attempt, why: str) -> MatchRecord:

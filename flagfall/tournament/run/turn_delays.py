@@ -34,7 +34,6 @@ BEGUN: Final = -1
 """In place of a delay: a match has begun to play."""
 
 _SAMPLE: Final = struct.Struct("=qqi")
-SAMPLE_BYTES: Final = _SAMPLE.size
 
 
 @attrs.frozen
@@ -96,7 +95,7 @@ class _WorkerLog:
         self._fd = fd
         self._threads = _Threads()
 
-    def sinks(self, _match: str) -> list[TurnDelays]:
+    def sinks(self, _match: str, _attempt: int) -> list[TurnDelays]:
         """Return the sinks of one match."""
         return [TurnDelays(self._fd, self._threads)]
 

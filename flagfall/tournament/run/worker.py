@@ -61,10 +61,11 @@ def main(runner: int) -> int:
     """
     for number in (signal.SIGINT, signal.SIGHUP):  # the runner handles them
         signal.signal(number, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        set_subreaper(on=True)
     if os.getppid() != runner:  # it ended before the signal was requested
         return 1
-    set_subreaper(on=True)
     read_fd, write_fd = take_standard_streams()
     runner_link = _Runner(read_fd, write_fd)
     families, start = pickle.loads(runner_link.receive())  # noqa: S301 - the other end is our own runner

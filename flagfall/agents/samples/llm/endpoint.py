@@ -51,11 +51,11 @@ FailureKind: TypeAlias = Literal[
 ]
 """Kinds of failures of an endpoint, as they are counted."""
 
-_AGAIN: Final = frozenset({408, 409, 425, *range(500, 600)})
-"""HTTP statuses besides 429 after which a request is repeated."""
-
 _FORM_REFUSED: Final = frozenset({400, 422, 501})
 """HTTP statuses of endpoints that do not know the requested form of answers."""
+
+_AGAIN: Final = frozenset({408, 409, 425, *range(500, 600)}) - _FORM_REFUSED
+"""HTTP statuses besides 429 after which a request is repeated."""
 
 _OK: Final = 200
 _TOO_MANY: Final = 429
