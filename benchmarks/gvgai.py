@@ -1,8 +1,7 @@
 """Ticks per second of the learning track end to end: a client in its own process, over TCP, under the clock.
 
 The client parses every state as JSON; the match is recorded. The games are three of those that come with
-flagfall, or with `VGDL_GAMES=FOLDER` the public games in that folder. Their baseline is the original's server
-with its own Python client, measured once on a machine with two cores.
+flagfall, or with `VGDL_GAMES=FOLDER` the public games in that folder.
 """
 
 from __future__ import annotations
@@ -21,21 +20,11 @@ import trio
 
 from benchmarks.measure import Row, reduced, skipped
 from benchmarks.suites import Suite, by_name
-from benchmarks.vgdl import absent_game
+from benchmarks.vgdl import PUBLIC_GAMES, absent_game
 from flagfall.gvgai.play_track import TrackTimes
 from flagfall.gvgai.server import TrackServer
 from flagfall.tasks.vgdl.learning_track import TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
-
-BASELINES: Final = {
-    "aliens": 23,
-    "zelda": 21,
-    "sokoban": 19,
-    "boulderdash": 17,
-    "frogs": 12,
-    "survivezombies": 16,
-}
-"""Ticks per second of the original, measured by its client."""
 
 OWN: Final = ("windfall", "cinders", "glacier")
 SECONDS: Final = 5
@@ -63,8 +52,8 @@ def track(scale: int) -> Iterator[Row]:
         scale: divides the amount of work.
     """
     folder = os.environ.get("VGDL_GAMES")
-    public = {str(Path(folder) / f"{name}.txt"): rate for name, rate in BASELINES.items()} if folder else {}
-    for game, baseline in (public or dict.fromkeys(OWN, 0)).items():
+    public = [str(Path(folder) / f"{name}.txt") for name in PUBLIC_GAMES] if folder else []
+    for game in public or OWN:
         if public and not Path(game).exists():
             yield skipped(f"{Path(game).stem}, all rows", absent_game(Path(game)))
             continue
@@ -80,9 +69,6 @@ def track(scale: int) -> Iterator[Row]:
             yield Row(
                 f"{Path(game).stem}, ticks over TCP, {'with' if recorded else 'without'} a journal",
                 f"{rate:,.0f}/s of {size:.0f} kB",
-                f"{baseline}/s" if baseline else "",
-                f"{rate / baseline:.0f}" if baseline else "",
-                "≥ 50" if baseline and recorded else "",
             )
 
 

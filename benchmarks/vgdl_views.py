@@ -16,7 +16,8 @@ from functools import partial
 from random import Random
 from typing import Any, Final, TypeAlias
 
-from benchmarks.measure import Row, reduced
+from benchmarks.measure import Row, beside, reduced
+from benchmarks.original import Original
 from flagfall.tasks.vgdl.definition import NIL
 from flagfall.tasks.vgdl.engine.cycle import advance
 from flagfall.tasks.vgdl.engine.state.play import Play
@@ -35,7 +36,9 @@ ROUNDS: Final = 7
 TIMES_TICK: Final = 1.5
 """Target of the cost of an observation, in times of a tick."""
 
-TIMES_ORIGINAL: Final = 25
+JSON_TICKS: Final = 500
+JSON_ROUNDS: Final = 3
+TIMES_ORIGINAL: Final = 30
 """Target of the rate of ticks with JSON, in times of the original's."""
 
 
@@ -96,13 +99,13 @@ def _cost(start: Callable[[int], Play], view: View, ticks: int) -> float:
     return spent / done
 
 
-def viewing(name: str, start: Callable[[int], Play], original: float | None, scale: int) -> Iterator[Row]:
+def viewing(name: str, start: Callable[[int], Play], original: Original | None, scale: int) -> Iterator[Row]:
     """Measure a row for each kind of observation.
 
     Args:
         name: of the game.
         start: starts a play from a seed.
-        original: ticks per second of the original with JSON; `None` for games that it does not have.
+        original: which plays the same level; `None` for rows without a baseline.
         scale: divides the amount of work.
     """
     ticks, rounds = reduced(TICKS, scale), reduced(ROUNDS, scale, 3)
@@ -118,12 +121,15 @@ def viewing(name: str, start: Callable[[int], Play], original: float | None, sca
             f"{ratio:.2f}",
             f"<= {TIMES_TICK} ticks",
         )
-    writer = _json()
-    rate = 1 / statistics.median(_cost(start, writer, ticks) for _ in range(rounds))
-    yield Row(
-        f"{name}, JSON",
-        f"{rate:,.0f}/s",
-        f"{original:,}/s" if original else "",
-        f"{rate / original:.1f}" if original else "",
-        f">= {TIMES_ORIGINAL * original:,}/s" if original else "",
-    )
+    writer, ticks = _json(), reduced(JSON_TICKS, scale)
+
+    def rate() -> float:
+        return 1 / _cost(start, writer, ticks)
+
+    if original:
+        mine, theirs, ratio = beside(rate, lambda: original.rate("json", ticks), JSON_ROUNDS)
+        yield Row(
+            f"{name}, JSON", f"{mine:,.0f}/s", f"{theirs:,.0f}/s", f"{ratio:.1f}", f">= {TIMES_ORIGINAL}"
+        )
+    else:
+        yield Row(f"{name}, JSON", f"{max(rate() for _ in range(JSON_ROUNDS)):,.0f}/s")

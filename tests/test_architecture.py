@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "code_loader": {"errors"},
     "lazy_names": set(),
     "events": set(),
-    "timing": {"errors", "events"},
+    "timing": {"errors", "events", "lazy_names"},
     "kernel.channels": {"errors", "events", "timing"},
     "kernel": BASE,
     "configfile": {"errors", "kernel.channels", "kernel"},

@@ -12,11 +12,7 @@ from typing import Any, Final
 
 from flagfall.agents.agent import adapt, check_arguments
 from flagfall.agents.human.player import HaltOnDotHuman, Human, HumanAgent, ImmediateHuman
-from flagfall.agents.learner.agent import LearningAgent
 from flagfall.agents.round1 import LEARNER_MODULES
-from flagfall.agents.samples import basic
-from flagfall.agents.samples.langroom_solver import LangRoomSolver
-from flagfall.agents.samples.language_model import LanguageModel
 from flagfall.agents.spec import ANSWERS, AgentSpec
 from flagfall.code_loader import (
     check_file,
@@ -30,19 +26,19 @@ from flagfall.errors import UsageError, suggest
 from flagfall.texts import parse_text
 from flagfall.timing import NEVER_NS, ElapsedTimer
 
-SAMPLES: Final[Mapping[str, Any]] = MappingProxyType(
+SAMPLES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "random": basic.RandomAgent,
-        "silent": basic.SilentAgent,
-        "repeating": basic.RepeatingAgent,
-        "memorizing": basic.MemorizingAgent,
-        "learner": LearningAgent,
-        "q-learning": basic.QLearningAgent,
-        "langroom-solver": LangRoomSolver,
-        "llm": LanguageModel,
+        "random": "samples.basic:RandomAgent",
+        "silent": "samples.basic:SilentAgent",
+        "repeating": "samples.basic:RepeatingAgent",
+        "memorizing": "samples.basic:MemorizingAgent",
+        "learner": "learner.agent:LearningAgent",
+        "q-learning": "samples.basic:QLearningAgent",
+        "langroom-solver": "samples.langroom_solver:LangRoomSolver",
+        "llm": "samples.language_model:LanguageModel",
     }
 )
-"""Classes of the sample agents; `flagfall agents` prints the first line of each docstring."""
+"""Modules and classes of the sample agents in `flagfall.agents`; `load_sample` imports one."""
 
 _METHODS: Final = frozenset({"act", "reply", "next", "run"})
 """Methods of which an agent has at least one (`flagfall.agents.agent`)."""
@@ -62,6 +58,17 @@ def check_agent_file(text: str) -> None:
         check_file(Path(spec.target), "agent")
     elif spec.is_file:
         check_member(spec.target, spec.member, "agent", _METHODS)
+
+
+def load_sample(name: str) -> type[Any]:
+    """Return the class of a sample agent.
+
+    Args:
+        name: in `SAMPLES`.
+    """
+    module, _, member = SAMPLES[name].partition(":")
+    found: type[Any] = getattr(import_module(f"flagfall.agents.{module}"), member)
+    return found
 
 
 def load_agent(spec: AgentSpec | str) -> Any:
@@ -95,7 +102,7 @@ def with_answers(texts: Sequence[str], answers: Path | None) -> list[str]:
         return [*texts]
     found = []
     for text in texts:
-        is_llm = SAMPLES.get(text.partition("?")[0]) is LanguageModel
+        is_llm = text.partition("?")[0] == "llm"
         is_asked = is_llm and ANSWERS not in (spec := AgentSpec.parse(text)).files
         found.append(spec.with_answers(answers).text if is_asked else text)
     if found == [*texts]:
@@ -117,7 +124,7 @@ def _sample(spec: AgentSpec) -> Any:
     if name not in SAMPLES:
         hint = suggest(name, [*SAMPLES, *HUMANS, "zmq"])
         raise UsageError(f"unknown agent {name!r}{hint}; or write module:Name, file.py:Name or cmd:PROGRAM")
-    found, (_, options) = SAMPLES[name], parse_text(spec.text)
+    found, (_, options) = load_sample(name), parse_text(spec.text)
     if hasattr(found, "with_options"):
         return found.with_options(options)
     if options:

@@ -138,7 +138,7 @@ class Briefing:
 
     @property
     def text(self) -> str:
-        """The observation of the turn that is played, as people read it: a board as a grid, words as words.
+        """The observation of the turn that is played, as people read it, such as a board as a grid.
 
         Empty between turns, and outside of the event loop for an agent without the attribute `texts = True`.
         """

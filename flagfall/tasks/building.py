@@ -19,7 +19,6 @@ from flagfall.kernel.script import NextTask, PhaseRequest, match_script
 from flagfall.tasks.catalog import check_imports, in_folder, make_task, portable_id, task_files
 from flagfall.tasks.code_files import digests_of, find_code, let_import, missing_code
 from flagfall.tasks.commai.catalog import COMMAI_CATALOG
-from flagfall.tasks.configs import config_of, parse_config
 from flagfall.tasks.schedulers import ConsecutiveTaskScheduler, TaskScheduler, parse_policy
 from flagfall.tasks.task import Task
 
@@ -131,6 +130,8 @@ def tasks_of(
     """
     if not ids or not (settings or any(task_id in COMMAI_CATALOG for task_id in ids)):
         return tuple(ids), scheduler
+    from flagfall.tasks.configs import config_of  # noqa: PLC0415 - few matches need a configuration
+
     return config_of(ids, scheduler or default_scheduler_text(steps), settings, name=name), None
 
 
@@ -199,6 +200,8 @@ def rebuild(header: MatchStarted, *, trust: bool = False, journal: Path | None =
         if track is not None:
             return track.build()
         _refuse_python(header.config)
+        from flagfall.tasks.configs import parse_config  # noqa: PLC0415 - few matches have one
+
         return parse_config(header.config, name="the configuration in the journal", folder=None).build()
     if len(header.tasks) > MAX_TASKS:
         raise UsageError(f"{len(header.tasks)} tasks; {MAX_TASKS} are the most")

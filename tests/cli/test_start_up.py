@@ -12,6 +12,21 @@ import flagfall
 
 HEAVY = {"trio", "numpy", "gymnasium", "structlog", "asyncio", "flagfall.kernel.match"}
 
+OTHER_AGENTS = {
+    "cattrs",
+    "http.client",
+    "flagfall.agents.hosts.network",
+    "flagfall.agents.hosts.process",
+    "flagfall.agents.learner.agent",
+    "flagfall.agents.process.forking",
+    "flagfall.agents.samples.language_model",
+    "flagfall.agents.wasm.host",
+    "flagfall.agents.wire.admission",
+    "flagfall.agents.zmq.host",
+    "flagfall.tasks.configs",
+}
+"""What a match of a sample agent on a task by its id has no use for."""
+
 EXTRAS = (
     "componentize_py",
     "h11",
@@ -72,6 +87,11 @@ def test_a_match_of_a_byte_task_imports_no_numerical_library():
     modules = modules_after(f"from flagfall.cli import main; main({line!r})")
     assert "flagfall.kernel.match" in modules
     assert not modules & {"numpy", "gymnasium"}
+    assert not modules & OTHER_AGENTS, "imported for agents that do not play"
+
+
+def test_the_list_of_tasks_imports_no_event_loop():
+    assert not modules_after("from flagfall.cli import main; main(['tasks'])") & (HEAVY | OTHER_AGENTS)
 
 
 def test_a_plan_without_games_needs_neither_their_engine_nor_what_that_needs():

@@ -47,8 +47,9 @@ from tests.tournament.runs import small_plan
 RUNS = 18_000
 """Most matches in which a planted bug has to be found: 60 seconds, at 300 a second."""
 
-SEED = 2
-"""Of the searches for planted bugs: each is found with any seed, after 20 to 700 matches with this one."""
+SEED = 1
+"""Of the searches for planted bugs. It was taken for its time, of 0, 1 and 2: every bug was found with each
+of them, after up to 2,900, 1,500 and 7,500 matches."""
 
 
 SCHEDULES = int(os.environ.get("FLAGFALL_SCHEDULES", "1000"))

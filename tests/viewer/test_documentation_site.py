@@ -17,12 +17,22 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.viewer.browser import OpenPage, Scheme, check_accessibility
+from tests.test_documents import CODE, FACADE, LINK, anchors
+from tests.viewer.browser import NARROW, WIDE, OpenPage, Scheme, check_accessibility, check_width
 
 ROOT: Final = Path(__file__).parents[2]
 
 MAX_LINES: Final = 500
 """A page longer than this is two pages."""
+
+
+KINDS: Final = ("architecture", "index", "reference-tournament", "search", "time", "tutorial")
+"""A page of each kind: the picture, the contents, a module, a script, tables, programs with their outputs."""
+
+WINDOWS: Final[tuple[tuple[int, Scheme], ...]] = ((NARROW, "dark"), (WIDE, "light"))
+
+MAX_EXAMINED: Final = int(os.environ.get("FLAGFALL_EXAMINED_PAGES", "6"))
+"""Pages that axe-core examines, those of `KINDS` first; it takes a second for each width."""
 
 
 class Links(HTMLParser):
@@ -100,6 +110,38 @@ def test_every_page_is_in_the_site_and_every_link_leads_somewhere(site: Path) ->
     assert broken_links(site) == []
 
 
+def test_every_page_is_there_as_markdown_and_every_link_of_it_leads_somewhere(site: Path) -> None:
+    listed = (site / "llms.txt").read_text()
+    assert not [
+        page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in listed + "(index.md)"
+    ]
+    assert "{toctree}" not in (site / "llms-full.txt").read_text()
+    broken = []
+    for page in (site / "llms.txt", *site.glob("*.md")):
+        for link in LINK.findall(CODE.sub("", page.read_text())):
+            path, _, anchor = link.partition("#")
+            target = site / path if path else page
+            if not urlsplit(link).scheme and not (
+                target.is_file() and (not anchor or anchor in anchors(target.read_text()))
+            ):
+                broken.append(f"{page.name}: {link}")
+    assert broken == []
+
+
+def test_every_public_name_is_described(site: Path) -> None:
+    described = {
+        anchor for page in site.glob("reference*.html") for anchor in Links(page.read_text()).anchors
+    }
+    in_markdown = "".join(page.read_text() for page in site.glob("reference*.md"))
+    for module, of in FACADE.items():
+        homes = {name: "flagfall" if name in FACADE["flagfall"].__all__ else module for name in of.__all__}
+        names = {f"{home}.{name}" for name, home in homes.items()} - {
+            "flagfall.events"
+        }  # which has its own page
+        assert names <= described
+        assert not [name for name in names if f" {name}\n" not in in_markdown]
+
+
 def test_a_broken_link_would_be_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<a href="b.html#x">1</a><a href="#y">2</a><p id="y"></p>')
     (tmp_path / "b.html").write_text('<a href="a.html#y">3</a><a href="c.html">4</a>')
@@ -115,8 +157,16 @@ def test_no_page_is_too_long() -> None:
     assert long == {}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index", "time", "own-tasks"])
-def test_pages_are_accessible(open_page: OpenPage, address: str, name: str, scheme: Scheme) -> None:
-    page = open_page(f"{address}/{name}.html", scheme=scheme)
-    check_accessibility(page)
+def test_every_page_fits_its_window_and_the_first_are_accessible(
+    site: Path, address: str, open_page: OpenPage
+) -> None:
+    names = sorted((file.stem for file in site.glob("*.html")), key=lambda name: (name not in KINDS, name))
+    page = open_page()
+    for at, name in enumerate(names):
+        for width, scheme in WINDOWS:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            page.goto(f"{address}/{name}.html")
+            check_width(page)
+            if at < MAX_EXAMINED:
+                check_accessibility(page)

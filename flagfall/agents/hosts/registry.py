@@ -9,23 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.agents.hosts.network import NetworkHost
-from flagfall.agents.hosts.process import CommandHost, ProcessHost
 from flagfall.agents.hosts.this_process import HumanHost, LoopHost, ThreadHost
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent, make_human
 from flagfall.agents.spec import NETWORK, AgentSpec
-from flagfall.agents.wasm.host import WasmHost
-from flagfall.agents.wire.admission import JoinPolicy
-from flagfall.agents.zmq.host import RemoteLearnerHost
 from flagfall.errors import UsageError
 from flagfall.kernel.hosting import AgentHost, HostKind, LocalHostKind
 
 if TYPE_CHECKING:
+    from flagfall.agents.wire.admission import JoinPolicy
     from flagfall.timing.latency import SeatLatency
 
 OBJECT: Final = "object"
@@ -206,6 +203,12 @@ def _refuse_elsewhere(spec: AgentSpec, _player: Player) -> AgentHost:
     )
 
 
+def _imported(module: str, name: str) -> Callable[..., AgentHost]:
+    """Return a class of a module of `flagfall.agents` that only a match with such an agent imports."""
+    host: Callable[..., AgentHost] = getattr(import_module(f"flagfall.agents.{module}"), name)
+    return host
+
+
 HOSTS: Final[list[HostEntry]] = [
     HostEntry(
         "task",
@@ -223,20 +226,26 @@ HOSTS: Final[list[HostEntry]] = [
     ),
     HostEntry(
         "process",
-        lambda spec, player: ProcessHost(spec.text, player.label, player.isolation),
+        lambda spec, player: _imported("hosts.process", "ProcessHost")(
+            spec.text, player.label, player.isolation
+        ),
         default_for={"python"},
         on_request={"sample"},
         isolates=True,
     ),
     HostEntry(
         "process",
-        lambda spec, player: CommandHost(spec.target, player.label, player.isolation),
+        lambda spec, player: _imported("hosts.process", "CommandHost")(
+            spec.target, player.label, player.isolation
+        ),
         default_for={"cmd"},
         isolates=True,
     ),
     HostEntry(
         "wasm",
-        lambda spec, player: WasmHost(spec, player.label, player.isolation.limits.memory),
+        lambda spec, player: _imported("wasm.host", "WasmHost")(
+            spec, player.label, player.isolation.limits.memory
+        ),
         default_for={"wasm"},
         on_request={"python"},
         isolates=True,
@@ -244,14 +253,14 @@ HOSTS: Final[list[HostEntry]] = [
     ),
     HostEntry(
         "remote",
-        lambda spec, player: NetworkHost(
+        lambda spec, player: _imported("hosts.network", "NetworkHost")(
             spec.scheme, spec.port, spec.target, player.join_policy, player.label
         ),
         default_for=NETWORK,
     ),
     HostEntry(
         "remote",
-        lambda spec, player: RemoteLearnerHost(
+        lambda spec, player: _imported("zmq.host", "RemoteLearnerHost")(
             spec.port,
             spec.target,
             player.learner_command,

@@ -35,11 +35,11 @@ def agents(*, json: Flag = False) -> None:
     Args:
         json: Print a JSON object instead of a table: descriptions by name.
     """
-    from flagfall.agents.registry import SAMPLES
+    from flagfall.agents.registry import SAMPLES, load_sample
     from flagfall.agents.spec import SCHEMES
     from flagfall.cli.console.output import print_json, print_table, table
 
-    lines = {name: (inspect.getdoc(agent) or "").partition("\n")[0] for name, agent in SAMPLES.items()}
+    lines = {name: (inspect.getdoc(load_sample(name)) or "").partition("\n")[0] for name in SAMPLES}
     if json:
         print_json(lines)
         return

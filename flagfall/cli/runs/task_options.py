@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from flagfall.agents.process.forking import WORKER
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation, code_of_spec
-from flagfall.agents.process.supervised import open_supervised
 from flagfall.cli.console.progress import build
 from flagfall.code_loader import load_module, module_aliases
 from flagfall.errors import UsageError, suggest
 from flagfall.tasks.building import TaskSetup, tasks_of
 from flagfall.tasks.code_files import code_files, digests_of, portable_path
-from flagfall.tasks.configs import Config, change_config, load_config
 from flagfall.tasks.task import TaskSampler
 
 if TYPE_CHECKING:
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
 
     from flagfall.agents.hosts.registry import Player
     from flagfall.kernel.roles import SchedulerRole
+    from flagfall.tasks.configs import Config
 
 
 _CREATE: Final = "create_tasks"
@@ -128,6 +126,8 @@ def load_setup(source: str) -> Config | PythonSetup:
     if source.endswith(".py"):
         place, colon, name = source, ":", _CREATE
     if not (colon and place and name):
+        from flagfall.tasks.configs import load_config
+
         return load_config(source)
     with _round1_names():
         module = load_module(place, "configuration")
@@ -155,6 +155,8 @@ def choose_tasks(
         raise UsageError(
             f"--config {config}: the function creates its tasks itself: leave {_option_names(settings)} out"
         )
+    from flagfall.tasks.configs import change_config
+
     return change_config(setup, settings, name=f"{config} with {_option_names(settings)}"), None
 
 
@@ -216,6 +218,9 @@ def check_players(players: Iterable[Player]) -> None:
 
 async def _check(spec: str, isolation: Isolation, seconds: float) -> str:
     """Return the fault of an agent, or an empty text."""
+    from flagfall.agents.process.forking import WORKER
+    from flagfall.agents.process.supervised import open_supervised
+
     null = subprocess.DEVNULL
     supervised = await open_supervised(
         [*WORKER, "--check", spec], isolation, shown=code_of_spec(spec), stdin=null, stdout=null

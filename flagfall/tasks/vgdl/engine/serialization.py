@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -22,6 +22,9 @@ _STORED: Final = tuple(
     [field.name for field in fields(Sprite) if field.name not in _DERIVED | {"resources", "target"}]
 )
 """Fields of a sprite in the order of a stored row; resources and target come last."""
+
+_DECIMAL: Final = {name for name, kind in get_type_hints(Sprite).items() if kind is float}
+"""Fields that are stored as decimal numbers even where they are whole, as in a compiled engine."""
 
 
 def state_key(play: Play) -> tuple[Any, ...]:
@@ -96,7 +99,8 @@ def dump(play: Play) -> bytes:
 
 def _row(sprite: Sprite) -> list[Any]:
     target = None if sprite.target is None else sprite.target.id
-    return [*[getattr(sprite, name) for name in _STORED], sprite.resources, target]
+    row = [float(getattr(sprite, key)) if key in _DECIMAL else getattr(sprite, key) for key in _STORED]
+    return [*row, sprite.resources, target]
 
 
 def load(game: Game, data: bytes) -> Play:
@@ -163,12 +167,11 @@ def _rebuild_memory(play: Play, state: dict[str, Any]) -> None:
 def _sprite(game: Game, row: list[Any]) -> Sprite:
     sprite = Sprite.__new__(Sprite)
     for name, value in zip(_STORED, row[:-2], strict=True):
-        setattr(sprite, name, value)
+        setattr(sprite, name, tuple(value) if name == "products" else value)
     sprite.kind = game.kinds[sprite.type]
     sprite.resources = row[-2] or NO_RESOURCES
     sprite.target = None
     sprite.cells = ()
-    sprite.products = tuple(sprite.products)
     return sprite
 
 
@@ -218,8 +221,8 @@ def _avatar(play: Play, cells: _Cells) -> Snapshot | None:
         "type": avatar.kind.name,
         "x": cells[avatar.x],
         "y": cells[avatar.y],
-        "ox": avatar.ox,
-        "oy": avatar.oy,
+        "ox": float(avatar.ox),
+        "oy": float(avatar.oy),
         "alive": not avatar.disabled,
         "hp": avatar.health,
         "res": {

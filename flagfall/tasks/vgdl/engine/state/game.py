@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from flagfall.tasks.vgdl.definition import GameDefinition
-from flagfall.tasks.vgdl.engine.state.sprite import SpriteKind
+from flagfall.tasks.vgdl.engine.state.sprite import Constant, SpriteKind
 
 # The work of one cycle is bounded, so that no game description can stall its host. The original has no such
 # bound: a game that doubles its sprites with each effect hangs it.
@@ -173,7 +173,7 @@ class TimerPlan:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Timer:
+class Timer(Constant):
     """A plan, and the tick from which on it is due."""
 
     due: int
@@ -231,7 +231,7 @@ class PlayMemory:
 
 
 @dataclass(eq=False, slots=True)
-class Game:
+class Game(Constant):
     """A game that can be played any number of times; see `flagfall.tasks.vgdl.engine.compiler`.
 
     Constant once compiled, except for `openings` and `views`.

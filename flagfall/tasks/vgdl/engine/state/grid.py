@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from flagfall.tasks.vgdl.engine.state.game import LARGE_GROUP, WorkLimit
-from flagfall.tasks.vgdl.engine.state.sprite import Sprite, overlaps
+from flagfall.tasks.vgdl.engine.state.sprite import Constant, Sprite, overlaps
 
 Cells: TypeAlias = dict[int, tuple[Sprite, ...]]
 """Sprites by cell number."""
@@ -246,7 +246,7 @@ _ALL_STEPS: Final = ((0, -1), (0, 1), (-1, 0), (1, 0))
 _SIDEWAYS: Final = ((-1, 0), (1, 0))
 
 
-class PathFinder:
+class PathFinder(Constant):
     """Path finder of one level; each path is computed on first use.
 
     Args:

@@ -50,6 +50,9 @@ class JavaRandom:
         new.draws = self.draws
         return new
 
+    def __deepcopy__(self, _memo: dict[int, object]) -> JavaRandom:
+        return self.copy()
+
     def next_int(self, bound: int) -> int:
         """Return an integer from `range(bound)`: one draw, rarely more unless `bound` is a power of two.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 FROM_AVATAR: Final = 5
 """Category of the avatar's shots."""
@@ -20,8 +20,17 @@ NO_RESOURCES: Final[dict[int, int]] = {}
 """The resources of a sprite that never had any, shared by all of these; must not be written to."""
 
 
+class Constant:
+    """Base of what belongs to a compiled game: copies of a play share it, as it may hold functions."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        return self
+
+
 @dataclass(eq=False, slots=True)
-class SpriteKind:
+class SpriteKind(Constant):
     """Traits of a sprite type; compiled from the definition, and constant from then on.
 
     `update` and `act` take a `Play`, which this module cannot name: it is defined above; see `state.play`.
