@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from flagfall.agents.process.limits import usable_cores
 from flagfall.timing import VirtualClock
 from tests.children import STARTED, end_started
 from tests.ports import free_port
@@ -37,7 +40,7 @@ settings.load_profile("busy")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """With `-n auto`, run two tests at a time on each CPU: half of the tests' time is waiting."""
-    return 2 * len(os.sched_getaffinity(0))
+    return 2 * len(usable_cores())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -103,6 +106,16 @@ BROWSER_PASS = (
 """The tests in a browser that do not have the mark `release`: one for each kind of page."""
 
 
+LINUX = {
+    "agents/test_fork_server.py": "agents in processes",
+    "agents/test_isolation.py": "agents in processes",
+    "agents/test_sandbox.py": "sandboxes",
+    "environments/test_vector_env.py": "environments in worker processes",
+    "tournament/test_control.py": "`flagfall ctl`",
+}
+"""Files of tests that need Linux as a whole, with what of it; others skip by themselves (`NEEDS_LINUX`)."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of a release; where workers share them, begin with these, which are long."""
@@ -111,6 +124,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         in_browser = "browser" in getattr(item, "fixturenames", ())
         if item.nodeid.startswith(places) or (in_browser and item.nodeid not in BROWSER_PASS):
             item.add_marker("release")
+        for file, what in LINUX.items():
+            if sys.platform != "linux" and item.nodeid.startswith(f"tests/{file}"):
+                item.add_marker(pytest.mark.skip(reason=f"{what} need Linux"))
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.get_closest_marker("release") is None)
 
@@ -123,6 +139,23 @@ def pytest_runtest_call() -> Iterator[None]:
         return (yield)
     finally:
         end_started()
+
+
+NEEDS_LINUX = re.compile(
+    r".*(?:needs? Linux|only Linux|No such file or directory: '/(?:proc|dev|sys)/|"
+    r"has no attribute '(?:SIGRT|pidfd_|memfd_|sched_|pipe2|splice|waitid|P_PIDFD|SO_PEER|pthread_getcpu)).*"
+)
+"""What a test that needs Linux fails with elsewhere: what flagfall says itself, or what the test uses."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """On other systems, skip the tests that need Linux, with the reason that they met."""
+    report = yield
+    if sys.platform != "linux" and report.failed and (found := NEEDS_LINUX.search(report.longreprtext)):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {found[0].strip('E ')}")
+    return report
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(words: list[str]) -> Callable[[], int | None]:
     """Return what the words ask for; the overview and the version need no parser of commands."""
     if words[:1] == ["--version"]:
-        return partial(print, _version())
+        return partial(print, version_line())
     if not words or words[0] in {"--help", "-h"}:
         return partial(print, _overview())
     from cyclopts import CycloptsError, UnusedCliTokensError
@@ -137,7 +137,7 @@ def _overview() -> str:
     return "\n".join([usage, "", fill(_SUMMARY, width), "", *lines, "", fill(_EXIT_CODES, width)])
 
 
-def _version() -> str:
+def version_line() -> str:
     """Return the version, and whether the engine of the games is compiled; the engine is not imported."""
     from importlib.machinery import ExtensionFileLoader, PathFinder
     from importlib.metadata import version
@@ -155,7 +155,7 @@ def _app(called: Sequence[str]) -> App:
 
     app = App(
         name="flagfall",
-        version=_version,
+        version=version_line,
         version_flags=["--version"],
         help_format="markdown",
         suppress_keyboard_interrupt=False,

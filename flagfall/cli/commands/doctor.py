@@ -106,11 +106,11 @@ def _find(check: Check, results: Path) -> Finding:
 
 
 def _python(_results: Path) -> str:
-    from importlib.metadata import version
+    from flagfall.cli import version_line
 
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    place = f"flagfall {version('flagfall')} on {python}, {platform.system()} {platform.machine()}"
+    place = f"{version_line()} on {python}, {platform.system()} {platform.machine()}"
     if not has_gil:
         raise _LimitedError(f"{place}, without the GIL, which is not tested: take a build with it")
     return place
