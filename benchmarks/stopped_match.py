@@ -15,7 +15,8 @@ import trio
 
 from benchmarks.echo_task import OneTask
 from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.this_process import LoopHost, ThreadHost
+from flagfall.agents.hosts.this_process import LoopHost
+from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.events import Event, SeatReady
 from flagfall.kernel.hosting import AgentHost
 from flagfall.kernel.match import play_match

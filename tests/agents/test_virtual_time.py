@@ -22,7 +22,8 @@ import flagfall
 from flagfall.agents.hosts.network import NetworkHost
 from flagfall.agents.hosts.process import CommandHost, ProcessHost
 from flagfall.agents.hosts.registry import Player
-from flagfall.agents.hosts.this_process import LoopHost, ThreadHost
+from flagfall.agents.hosts.this_process import LoopHost
+from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.registry import load_agent
 from flagfall.agents.wire.admission import JoinPolicy

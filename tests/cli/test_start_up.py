@@ -22,6 +22,7 @@ OTHER_AGENTS = {
     "flagfall.agents.samples.language_model",
     "flagfall.agents.wasm.host",
     "flagfall.agents.wire.admission",
+    "flagfall.agents.wire.session",
     "flagfall.agents.zmq.host",
     "flagfall.tasks.configs",
 }

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.this_process import ThreadHost
+from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.events import StallSeen
 from flagfall.kernel.channels.turn_channel import Envelope
 from flagfall.kernel.seat import HostSeat

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.this_process import ThreadHost
+from flagfall.agents.hosts.thread import ThreadHost
 from tests.fakes import CountTask, play_here
 
 CONTROL = "start=20s act=500ms/1500ms"
@@ -28,7 +28,7 @@ MATCH = """
 import sys, time, trio
 from tests.fakes import CountTask, Sleeper, play_here
 from flagfall.agents.hosts.process import ProcessHost
-from flagfall.agents.hosts.this_process import ThreadHost
+from flagfall.agents.hosts.thread import ThreadHost
 
 async def computes(observation):
     until = time.thread_time() + 0.004

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
-from flagfall.agents.hosts.this_process import HumanHost, LoopHost, ThreadHost
+from flagfall.agents.hosts.this_process import HumanHost, LoopHost
 from flagfall.agents.process.isolation import DEFAULT_ISOLATION, Isolation
 from flagfall.agents.registry import load_agent, make_human
 from flagfall.agents.spec import NETWORK, AgentSpec
@@ -221,7 +221,7 @@ HOSTS: Final[list[HostEntry]] = [
     ),
     HostEntry(
         "thread",
-        lambda agent, player: ThreadHost(_loaded(agent), player.label),
+        lambda agent, player: _imported("hosts.thread", "ThreadHost")(_loaded(agent), player.label),
         on_request={"object", "sample", "python"},
     ),
     HostEntry(
