@@ -49,6 +49,7 @@ default_role = "code"  # docstrings write code as `this`
 nitpicky = True  # a type that is not described is an error, except:
 _NOT_PUBLIC = (
     *(
+        "AgentHost",
         "AgentTable",
         "EndOfMatch",
         "Fault",
@@ -62,7 +63,7 @@ _NOT_PUBLIC = (
 )
 nitpick_ignore_regex = [
     # types of others: the build needs no network, so it has no inventories of their sites
-    (r"py:.*", r"(collections|contextlib|gymnasium|msgspec|np|numpy|os|pathlib|ssl|trio)\..*"),
+    (r"py:.*", r"(collections|contextlib|gymnasium|msgspec|np|numpy|opentelemetry|os|pathlib|ssl|trio)\..*"),
     (r"py:.*", r"AbstractContextManager|Array|Path|Space"),
     # flagfall's own types that programs get and pass on, but do not import
     (

@@ -1,13 +1,15 @@
-"""Processes that a test has started and not ended."""
+"""Processes and descriptors that a test has not ended and not closed."""
 
 from __future__ import annotations
 
-__all__ = ["STARTED", "children", "end_started"]
+__all__ = ["STARTED", "children", "end_started", "open_descriptors"]
 
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from flagfall.timing.heartbeat import shared
 
 STARTED: list[subprocess.Popen[Any]] = []
 """Programs of a test; those that still run at its end, since it has failed, are ended before the next one."""
@@ -27,3 +29,9 @@ def children() -> set[int]:
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             found.update(map(int, (task / "children").read_text().split()))
     return found
+
+
+def open_descriptors() -> set[str]:
+    """Return the open descriptors of this process, without those of a heartbeat at rest."""
+    shared.close_if_idle()
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}

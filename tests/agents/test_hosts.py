@@ -20,7 +20,7 @@ import trio
 
 import flagfall
 from flagfall.agents.hosts.process import CommandHost, ProcessHost
-from flagfall.agents.hosts.this_process import ThreadHost
+from flagfall.agents.hosts.thread import ThreadHost
 from flagfall.agents.process.forking import FORK_SERVERS
 from flagfall.agents.process.supervisor import descendants
 from flagfall.agents.registry import check_agent_file, load_agent
@@ -28,6 +28,7 @@ from flagfall.errors import UsageError
 from flagfall.events import SeatReady
 from flagfall.kernel.outcomes import STDERR_BYTES
 from flagfall.timing import MS
+from tests.children import open_descriptors
 from tests.fakes import NIL, CountTask, ListScheduler, Played, Sleeper, TogetherTask, play_here
 
 AGENTS = Path(__file__).parent / "some_agents.py"
@@ -49,10 +50,6 @@ def children() -> set[int]:
     return found
 
 
-def descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
-
-
 def threads() -> set[str]:
     return {t.name for t in threading.enumerate() if not t.name.startswith("Trio thread")}
 
@@ -68,13 +65,15 @@ def kept_server() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """No process, thread or descriptor outlives its match."""
-    before = len(descriptors()), children(), threads()
+    before = len(open_descriptors()), children(), threads()
     yield
     assert children() <= before[1]
     end = time.monotonic() + 2  # a thread closes its end of the wire a moment later
-    while time.monotonic() < end and (len(descriptors()) > before[0] or not threads() <= before[2] | BLOCKED):
+    while time.monotonic() < end and (
+        len(open_descriptors()) > before[0] or not threads() <= before[2] | BLOCKED
+    ):
         time.sleep(0.01)
-    assert len(descriptors()) <= before[0]
+    assert len(open_descriptors()) <= before[0]
     assert threads() <= before[2] | BLOCKED
 
 

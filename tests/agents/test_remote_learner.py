@@ -27,7 +27,7 @@ from flagfall.kernel.outcomes import StepResult
 from flagfall.kernel.script import run_plain
 from flagfall.tasks.commai.catalog import CATALOG
 from flagfall.timing import MS, TimeControl
-from tests.children import children
+from tests.children import children, open_descriptors
 from tests.fakes import ActorTask, CountTask, ListScheduler, Played, play, play_here
 
 CLIENT = """
@@ -119,10 +119,6 @@ def nothing_is_left() -> Iterator[None]:
     assert open_descriptors() == before
     assert not zmq_threads()
     assert children() <= processes
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def zmq_threads() -> list[str]:

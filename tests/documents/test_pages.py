@@ -39,7 +39,10 @@ NOT_EXECUTED = {
         *("needs a key, or an account", "needs several machines"),
     ],
     "tutorial": ["installs the package"],
-    "vgdl": ["needs a public game, and a person at a terminal", "needs public games"],
+    "vgdl": [
+        *("needs a public game, and a person at a terminal", "needs public games"),
+        *("needs GVGAI", "compiles the engine, for a minute"),
+    ],
 }
 """The reasons of all blocks that are skipped, by page: this list should not grow."""
 

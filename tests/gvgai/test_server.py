@@ -25,7 +25,7 @@ from flagfall.tasks.building import rebuild
 from flagfall.tasks.vgdl.learning_track import RULES, TrackRules
 from flagfall.tasks.vgdl.learning_track_setup import TrackSetup
 from flagfall.timing import MS, TimeControl
-from tests.children import children
+from tests.children import children, open_descriptors
 from tests.gvgai.clients import Client, numbers
 from tests.gvgai.games import CORRIDOR, write_game
 
@@ -40,10 +40,6 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert open_descriptors() <= before
     assert children() <= processes
-
-
-def open_descriptors() -> set[str]:
-    return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
 class Served:

@@ -42,6 +42,7 @@ from flagfall.tournament.records import MatchRecord, MatchSpec
 from flagfall.tournament.run.engine import Attempt
 from flagfall.tournament.run.match import play_attempts
 from flagfall.tournament.store import Store
+from tests.children import open_descriptors
 from tests.gvgai.clients import Client
 from tests.gvgai.games import write_game
 from tests.gvgai.public_clients import java_agent, python_agent
@@ -71,10 +72,6 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert set(descendants(os.getpid())) <= set(processes), "of other tests, such as the browser"
     assert open_descriptors() <= descriptors
-
-
-def open_descriptors() -> set[str]:
-    return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
 def started(client: Client, port: str = "{port}") -> str:

@@ -24,6 +24,7 @@ from flagfall.recording.journal.file import disk
 from flagfall.recording.journal.format import BATCH_BYTES
 from flagfall.recording.journal.reader import JournalTruncated
 from flagfall.timing import VirtualClock
+from tests.children import open_descriptors
 
 NAMES = ["match.jsonl", "match.jsonl.zst"]
 
@@ -418,11 +419,11 @@ async def test_drain_tells_of_a_fault_too():
 
 
 def test_no_file_descriptor_is_left(lab, tmp_path):
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_descriptors()
     lab.run(Journal(tmp_path / "j"), lab.Tasks(lab.Echo()))
     with suppress(HostFault):
         lab.run(Journal("/dev/full"), lab.Tasks(lab.Echo()))
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert open_descriptors() == before
 
 
 @pytest.mark.parametrize("others", [0, 1], ids=["one seat", "two seats"])
