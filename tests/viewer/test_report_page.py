@@ -202,10 +202,11 @@ def test_curves_show_and_hide_agents_together(learning: Path, page: Page) -> Non
 
 
 def test_the_distribution_of_think_times_stands_beside_its_limits(tmp_path: Path, page: Page) -> None:
-    page.goto(write_page(play(LEARNING.replace('"virtual"', '"wall"'), tmp_path)).as_uri())
+    plan = LEARNING.replace('"virtual"', '"wall"').replace("1s/5s", "20ms/50ms")  # near the real times
+    page.goto(write_page(play(plan, tmp_path)).as_uri())
     page.wait_for_selector("#times .hill", state="attached")
     assert page.locator("#times .hill").count() == 2
-    assert page.inner_text("#times .limit-keys").split("\n") == ["soft limit 1 s", "hard limit 5 s"]
+    assert page.inner_text("#times .limit-keys").split("\n") == ["soft limit 20 ms", "hard limit 50 ms"]
     soft, hard = (
         float(page.get_attribute(f"#times line.limit.{kind}", "x1") or 0) for kind in ("soft", "hard")
     )
