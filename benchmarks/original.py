@@ -32,13 +32,13 @@ ABSENT: Final = (
 """Why rows have no baseline."""
 
 WARM_UP_SECONDS: Final = 4
-"""Of CPU time in play, while the virtual machine compiles what often runs."""
+"""CPU time in play before the first measurement: the virtual machine compiles meanwhile."""
 
 WARM_UP_LIMIT_SECONDS: Final = 30
-"""Of real time: plays of a few ticks, such as a random frog's, spend most of it on building their level."""
+"""Longest real time for that: short plays, such as a random frog's, spend most of it on building levels."""
 
 LIMIT_SECONDS: Final = 600
-"""Of real time for an answer, and for the compiler: a hundred times what the slowest game needs."""
+"""Longest wait for an answer, and for the compiler: a hundred times what the slowest game needs."""
 
 _SOURCE: Final = Path(__file__).with_name("TimedPlays.java")
 _CLASS: Final = "core.game.TimedPlays"

@@ -113,7 +113,7 @@ LINUX = {
     "environments/test_vector_env.py": "environments in worker processes",
     "tournament/test_control.py": "`flagfall ctl`",
 }
-"""Files of tests that need Linux as a whole, with what of it; others skip by themselves (`NEEDS_LINUX`)."""
+"""Test files that need Linux as a whole, with the reason; other tests skip one by one (`NEEDS_LINUX`)."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marks
@@ -145,7 +145,7 @@ NEEDS_LINUX = re.compile(
     r".*(?:needs? Linux|only Linux|No such file or directory: '/(?:proc|dev|sys)/|"
     r"has no attribute '(?:SIGRT|pidfd_|memfd_|sched_|pipe2|splice|waitid|P_PIDFD|SO_PEER|pthread_getcpu)).*"
 )
-"""What a test that needs Linux fails with elsewhere: what flagfall says itself, or what the test uses."""
+"""Failures elsewhere that mean that a test needs Linux: messages of flagfall, or a missing function."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 Detail: TypeAlias = Literal["matches", "turns"]
-"""What telemetry has spans of, besides those of tasks."""
+"""The smallest unit that has a span of its own: with `matches`, spans are of matches and tasks."""
 
 
 @attrs.frozen

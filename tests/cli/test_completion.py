@@ -41,21 +41,21 @@ TYPED = {
     "check-task langroom:e\t": "check-task langroom:echo",
     "comp\t": "completion",
 }
-"""What somebody types after the name of the program, a tab among it, and the words of the command then."""
+"""Arguments as typed at a terminal, with a tab to complete one, and as they are after it."""
 
 SHELLS = {
     "bash": (["bash", "--norc", "-i"], "source ./_flagfall"),
     "zsh": (["zsh", "-f", "-i"], "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D"),
 }
-"""How a shell is started, and how it finds the script."""
+"""For each shell, the command that starts it and the line that loads the script."""
 
 CALLED = re.compile(r"^<(.*)>\r$", re.MULTILINE)
-"""What the stand-in of the program prints of its arguments."""
+"""A line that the replacement of the program prints: its arguments."""
 
 
 @pytest.fixture
 def script(call, tmp_path):
-    """Return a function that writes the script of a shell into a folder, in which two agents are as well."""
+    """Return a function that writes the script of a shell into a folder with two agents."""
 
     def write(shell):
         if shutil.which(shell) is None:
@@ -68,7 +68,7 @@ def script(call, tmp_path):
 
 
 def words_at_terminal(command, lines, folder):
-    """Return the arguments of the program of each line, typed one after another at a terminal."""
+    """Type each line at a terminal, and return the arguments that the program got."""
     ours, of_shell = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(folder)}
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The command line in a Python without what only Linux has, as on macOS; the system below is still Linux."""
+"""The command line in a Python without the functions that only Linux has, as on macOS."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ OTHER_AGENTS = {
     "flagfall.agents.zmq.host",
     "flagfall.tasks.configs",
 }
-"""What a match of a sample agent on a task by its id has no use for."""
+"""Modules that a match of a sample agent never uses."""
 
 EXTRAS = (
     "componentize_py",

@@ -1,4 +1,4 @@
-"""Telemetry of commands: what a collector gets, by OTLP over a real socket, and what a bad one costs."""
+"""Telemetry of commands, received by a collector over a real socket, which may also fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/stability.md promises, as lines: `python -m tests.packaging.public_interface` prints them anew.
+"""Prints the public interface that docs/stability.md promises: names, options and keys, one a line.
 
 `public_interface.txt` has the lines of the present version, so that a change is seen where it is made.
 """

@@ -1,4 +1,4 @@
-"""The sink of OpenTelemetry with a program's own providers, and what it costs a turn."""
+"""The telemetry sink with providers of the program, and its cost per turn."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ BYTE_UNITS: Final = 500
 """Fuel of each byte that such a call carries; wasmtime's Python takes 0.4 µs for one."""
 
 ANSWER_UNITS: Final = 10
-"""Fuel of each byte of an answer, which the host copies and decodes in some 10 ns, whoever has written it."""
+"""Fuel of each byte of an answer, which the host copies and decodes in some 10 ns; all languages pay it."""
 
 _PART_BYTES: Final = 8
 """Bytes that name a part of a print: its place and size."""

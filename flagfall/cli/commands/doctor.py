@@ -27,7 +27,6 @@ _WAITS: Final = 20
 _FEW_FILES: Final = 1024
 """Open files of which a tournament of many matches, or a server of many agents, runs out."""
 
-
 _OTHER_FOLDER: Final = "name a folder on a local disk by --results"
 
 
@@ -53,7 +52,7 @@ class Check:
 
 @attrs.frozen
 class Finding:
-    """What came of a check: the machine can do it, can do it in part, or not; in words, with the fix."""
+    """Result of a check: a state, and what was found, with the fix, in words."""
 
     name: str
     used_for: str
@@ -67,7 +66,7 @@ def doctor(*, results: Path = Path(), require: Texts = None, json: Flag = False)
     Each line is a check that was tried, not only looked up: an agent plays in a process and in a sandbox, a
     file is locked, a library is imported. `ok`: it works. `limited`: it works with less, and the line says
     with how much. `missing`: the line says what it is used for, and the fix. The exit code is 1 if one that
-    is required is not `ok`, and 0 otherwise, for nobody needs everything.
+    is required is not `ok`, and 0 otherwise: no user needs all of them.
 
     Args:
         results: Folder in which results will be written; its file system is tried.

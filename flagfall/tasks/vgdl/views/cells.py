@@ -17,11 +17,7 @@ _Result = TypeVar("_Result")
 
 
 def per_game(make: Callable[[Game], _Result]) -> Callable[[Game], _Result]:
-    """Keep the results of a function by game.
-
-    Args:
-        make: the function.
-    """
+    """Keep the results of a function by game."""
 
     @wraps(make)
     def get(game: Game) -> _Result:
