@@ -10,6 +10,7 @@ are in shared memory; only infos, which are rarely there, and errors go through 
 from __future__ import annotations
 
 import functools
+import os
 import reprlib
 import sys
 import weakref
@@ -23,7 +24,6 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from flagfall.agents.process.limits import usable_cores
 from flagfall.environments.langroom_env import LangRoomVectorEnv
 from flagfall.environments.vector.layout import NotUniform, batch_of, join, write
 from flagfall.environments.vector.memory import (
@@ -87,7 +87,7 @@ class ProcessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         count = _checked_processes(processes, self.num_envs)
         mode = checked_autoreset(autoreset_mode)
         plans = []
-        has_cpus = count <= len(usable_cores())
+        has_cpus = count <= len(os.sched_getaffinity(0))
         for number in range(count):
             first, last = (self.num_envs * (number + part) // count for part in (0, 1))
             own = makers if callable(makers) else makers[first:last]
@@ -326,7 +326,7 @@ def _checked_processes(processes: int | None, num_envs: int) -> int:
     if not sys.platform.startswith("linux"):
         raise UsageError("environments in worker processes need Linux: take SyncVectorEnv of Gymnasium")
     if processes is None:
-        return min(num_envs, len(usable_cores()))
+        return min(num_envs, len(os.sched_getaffinity(0)))
     check_count("processes", processes)
     if processes > num_envs:
         raise UsageError(f"processes={processes}: there are only {num_envs} environments")
