@@ -78,7 +78,8 @@ final class TimedPlays extends Player {
             long began = clock.getCurrentThreadCpuTime();
             for (; done < ticks && !play.isEnded; done++) {
                 CYCLE.invokeExact(play);
-                play.firstTimeEvents.clear(); // would be copied in every tick, for videos alone
+                play.firstTimeEvents.clear(); // this list and the next grow for videos alone, and are read every tick
+                play.spriteCopies.clear();
             }
             spent += clock.getCurrentThreadCpuTime() - began;
         }
@@ -90,7 +91,7 @@ final class TimedPlays extends Player {
         VGDLRegistry.GetInstance().init();
         VGDLFactory.GetInstance().init();
         Game play = new VGDLParser().parseGame(game);
-        play.storeInteraction = new StoreInteraction() { // the other list for videos
+        play.storeInteraction = new StoreInteraction() { // another list for videos
             @Override
             public void storeAllInteraction(Interaction interaction) {}
         };

@@ -75,7 +75,9 @@ def _compiled(folder: Path) -> str:
     classes = tempfile.mkdtemp(prefix="gvgai-")
     atexit.register(shutil.rmtree, classes, ignore_errors=True)
     words = [_tool("javac"), "-nowarn", "-proc:none", "-encoding", "ISO-8859-1", "-d", classes]
-    words += ["-sourcepath", str(folder / "src"), "-classpath", _libraries(folder), str(_SOURCE)]
+    # Some jars of a checkout have older classes of it.
+    words += ["-Xprefer:source", "-sourcepath", str(folder / "src"), "-classpath", _libraries(folder)]
+    words.append(str(_SOURCE))
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -83,7 +85,7 @@ def _compiled(folder: Path) -> str:
     if done.returncode:
         lines = [*done.stderr.splitlines(), f"exit code {done.returncode}"]
         error = next((line for line in lines if "error:" in line), lines[0])
-        raise UsageError(f"{VARIABLE}: {folder} cannot be compiled: {error}")
+        raise UsageError(f"{VARIABLE}: {folder} cannot be compiled with its own jars: {error}")
     return classes
 
 

@@ -63,7 +63,7 @@ def test_failure_to_compile_has_the_first_line_of_the_compiler(checkout):
     if shutil.which("javac") is None:
         pytest.skip("needs javac")
     with pytest.raises(
-        UsageError, match=r"cannot be compiled: \S+TimedPlays.java:\d+: error: .*$"
+        UsageError, match=r"cannot be compiled with its own jars: \S+TimedPlays.java:\d+: error: .*$"
     ) as refused:
         Original(checkout, GAME, 1)
     assert "\n" not in str(refused.value)
