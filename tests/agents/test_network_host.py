@@ -896,5 +896,5 @@ async def test_an_answer_counts_from_when_it_arrives_however_late_the_loop_reads
     else:
         command = shlex.join([sys.executable, "-m", "flagfall", "agent", "serve", f"{file}:act"])
         host = host_agent(f"{file}:act" if scheme == "process" else f"cmd:{command}")
-    played = await match(CountTask(3), host, *clients, control="start=20s act=600ms/20s", sinks=[look])
+    played = await match(CountTask(3), host, *clients, control="start=20s act=350ms/20s", sinks=[look])
     assert played.verdicts() == ["on time", verdict, "on time"]
