@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import textwrap
 from bisect import bisect_right
@@ -412,6 +413,8 @@ def find_ffmpeg() -> str:
     Raises:
         UsageError: the extra `video` is not installed, or has no such program for this machine.
     """
+    if not sys.platform.startswith("linux"):
+        raise UsageError("videos need Linux, where ffmpeg opens its output in /proc; take `flagfall replay`")
     try:
         from imageio_ffmpeg import get_ffmpeg_exe  # noqa: PLC0415 - an extra
 

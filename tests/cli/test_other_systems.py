@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from tests.children import run_python
 
 WITHOUT = """
 import msgspec, numpy, os, select, signal, socket, structlog, subprocess, sys, sysconfig, tempfile, time, trio
@@ -48,17 +46,7 @@ def elsewhere(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(WITHOUT)
     (tmp_path / "cup.toml").write_text(PLAN)
 
-    def call(line):
-        return subprocess.run(
-            [sys.executable, "-m", "flagfall", *line.split(" ")],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return call
+    return lambda line: run_python(tmp_path, tmp_path, "-m", "flagfall", *line.split(" "))
 
 
 def test_agents_play_in_the_event_loop_in_threads_and_in_tournaments(elsewhere):
@@ -92,4 +80,5 @@ def test_doctor_looks_at_all_of_it(elsewhere):
     ended = elsewhere("doctor")
     assert ended.returncode == 0
     assert "missing  sandbox    isolation sandbox needs Linux" in ended.stdout
+    assert "missing  video      videos need Linux" in ended.stdout
     assert "Traceback" not in ended.stderr
