@@ -1,10 +1,12 @@
-"""Processes and descriptors that a test has not ended and not closed."""
+"""Processes of tests: started, not ended, and their descriptors."""
 
 from __future__ import annotations
 
-__all__ = ["STARTED", "children", "end_started", "open_descriptors"]
+__all__ = ["STARTED", "children", "end_started", "open_descriptors", "run_python"]
 
+import os
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,3 +37,19 @@ def open_descriptors() -> set[str]:
     """Return the open descriptors of this process, without those of a heartbeat at rest."""
     shared.close_if_idle()
     return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+
+
+def run_python(place: Path, folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder, with the modules of a place before all others.
+
+    Args:
+        words: arguments of Python, such as `-m flagfall verify match.jsonl`.
+    """
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(place)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

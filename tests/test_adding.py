@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import zlib
 from base64 import b64decode
 from collections.abc import Callable
@@ -20,6 +17,7 @@ import flagfall
 from flagfall.recording.journal.file import open_lines
 from flagfall.recording.journal.format import MAX_LINE_BYTES
 from flagfall.tasks.commai.micro import characters
+from tests.children import run_python
 
 PACKAGE = Path(flagfall.__file__).parent
 
@@ -75,9 +73,7 @@ def call(tmp_path: Path) -> Call:
     def run(row: str, line: str, *, code: int = 0) -> str:
         (tmp_path / "rows").mkdir(exist_ok=True)
         (tmp_path / "rows" / "sitecustomize.py").write_text(row)
-        words = [sys.executable, "-m", "flagfall", *line.split()]
-        places = os.environ | {"PYTHONPATH": str(tmp_path / "rows")}
-        ended = subprocess.run(words, cwd=tmp_path, env=places, capture_output=True, text=True, check=False)
+        ended = run_python(tmp_path / "rows", tmp_path, "-m", "flagfall", *line.split())
         assert ended.returncode == code, ended.stderr
         return ended.stdout + ended.stderr
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ import flagfall
 from flagfall.agents.registry import SAMPLES
 from flagfall.cli import COMMANDS, full_app
 from flagfall.tasks.catalog import task_ids
+from tests.children import run_python
 
 GROUPS = {name: [one for one in full_app()[name] if one[0] != "-"] for name in COMMANDS}
 """The commands within each command; of most there are none."""
@@ -71,13 +71,7 @@ def test_version_names_the_engine_that_would_be_imported(tmp_path, suffix, how):
     engine.mkdir(parents=True)
     (engine / "cycle.py").touch()
     (engine / f"cycle{suffix}").touch()  # empty: an import of a library would fail
-    done = subprocess.run(
-        [sys.executable, "-m", "flagfall", "--version"],
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python(tmp_path, tmp_path, "-m", "flagfall", "--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"flagfall {version('flagfall')} ({how})\n", "")
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import pytest
 
 import flagfall
 from flagfall.tasks.vgdl.engine import cycle
+from tests.children import run_python
 
 COMPILED = str(cycle.__file__).endswith(tuple(EXTENSION_SUFFIXES))
 
@@ -29,15 +27,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def call(place: Path, folder: Path, *words: str) -> str:
-    """Run the program that is in a place."""
-    done = subprocess.run(
-        [sys.executable, "-m", "flagfall", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(place)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """Return what Python prints that imports flagfall from a place; see `run_python`."""
+    done = run_python(place, folder, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -45,14 +36,7 @@ def call(place: Path, folder: Path, *words: str) -> str:
 def test_the_copy_is_pure(places: tuple[Path, Path], tmp_path: Path) -> None:
     where = "import flagfall.tasks.vgdl.engine.cycle as m; print(m.__file__)"
     for place, compiled in zip(places, (True, False), strict=True):
-        found = subprocess.run(
-            [sys.executable, "-c", where],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(place)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        found = call(place, tmp_path, "-c", where).strip()
         assert Path(found).is_relative_to(place)
         assert found.endswith(tuple(EXTENSION_SUFFIXES)) is compiled
 
@@ -66,11 +50,11 @@ def test_journals_are_equal_by_bytes_and_verified_by_each_other(
         folder = tmp_path / str(at)
         folder.mkdir()
         line = f"run --task vgdl:{game}#0 --agent random --clock virtual --seed 5 --journal match.jsonl"
-        call(place, folder, *line.split())
+        call(place, folder, "-m", "flagfall", *line.split())
         journals.append((folder / "match.jsonl").read_bytes())
     assert journals[0] == journals[1]
     for at, other in enumerate(reversed(places)):
-        call(other, tmp_path / str(at), "verify", "match.jsonl")
+        call(other, tmp_path / str(at), "-m", "flagfall", "verify", "match.jsonl")
 
 
 def test_states_are_equal_by_bytes(places: tuple[Path, Path], tmp_path: Path) -> None:
@@ -99,15 +83,6 @@ for name in game_ids():
     print(name, play.tick, play.score, states.hexdigest())
 """
     )
-    compiled, pure = (
-        subprocess.run(
-            [sys.executable, program],
-            env={**os.environ, "PYTHONPATH": str(place)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for place in places
-    )
+    compiled, pure = (call(place, tmp_path, str(program)) for place in places)
     assert compiled
     assert compiled == pure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.children import run_python
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "flagfall"
@@ -41,17 +42,6 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "flagfall", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_every_file_of_the_package_is_in_the_wheel(installed: Path) -> None:
     def files(root: Path) -> set[str]:
         return {
@@ -65,7 +55,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Path) -> None:
 
 @pytest.mark.release
 def test_the_installed_program_works_without_sources(installed: Path, tmp_path: Path) -> None:
-    place = call(installed, tmp_path, "--version")
+    place = run_python(installed, tmp_path, "-m", "flagfall", "--version")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert (place.returncode, place.stdout.split()[:2]) == (0, ["flagfall", version]), place.stderr
     for line in (
@@ -75,16 +65,9 @@ def test_the_installed_program_works_without_sources(installed: Path, tmp_path: 
         "new task guess.py",
         "run --task guess.py:Guess --agent random --clock virtual",
     ):
-        ended = call(installed, tmp_path, *line.split())
+        ended = run_python(installed, tmp_path, "-m", "flagfall", *line.split())
         assert ended.returncode == 0, (line, ended.stderr)
-    where = subprocess.run(
-        [sys.executable, "-c", "import flagfall; print(flagfall.__file__)"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(installed)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    where = run_python(installed, tmp_path, "-c", "import flagfall; print(flagfall.__file__)")
     assert Path(where.stdout.strip()).is_relative_to(installed)
 
 
