@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.fuel_cup import Cup, burning, differences, played_turns
 
-MATCHES = int(os.environ.get("FLAGFALL_FUEL_MATCHES", "10"))
+MATCHES = int(os.environ.get("FLAGFALL_FUEL_MATCHES", "6"))
 """`FLAGFALL_FUEL_MATCHES=1000` for a longer run by hand: ten minutes."""
 
 
